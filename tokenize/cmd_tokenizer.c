@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/limits.h"
 #include "base/log.h"
 #include "base/node.h"
 #include "base/tool.h"
@@ -12,17 +11,15 @@
 #include "tokenize/corpus.h"
 #include "tokenize/jinja.h"
 #include "tokenize/tokenizer.h"
-#include "tokenize/train.h"
+#include "tokenize/train_conf.h"
 
 static struct {
-    const char *tokenizer, *output, *folder, *ranks, *spm, *tmp, *against, *key, *chat, *chat_date;
+    const char *tokenizer, *against, *key, *chat, *chat_date;
     struct tokenizer_settings settings;
     bool jsonl, allow_special;
-    int64_t vocab_size, min_frequency, max_length, memory;
-    int model, ties, loss;
-    double coverage;
-    struct opt_list specials;
-} o = {.key = "text", .chat = "auto", .vocab_size = 32000, .coverage = 0.9995};
+    int loss;
+    struct train_conf train;
+} o = {.key = "text", .chat = "auto", .train = TRAIN_CONF_INIT};
 
 enum { INPUT_MAX = INT32_MAX };
 
@@ -437,21 +434,14 @@ static int verify(const struct tool *t, const struct tokenizer *tok, char **path
 
 /* ---- train ---- */
 
-static uint64_t half_of_memory(void)
-{
-    uint64_t half = limits_memory() / 2;
-
-    return half > TRAIN_MEMORY_MIN ? half : TRAIN_MEMORY_MIN;
-}
-
 /* The files of --vocab-merges. */
 static int account(struct err *e)
 {
     static const char *const names[] = {"vocab.json", "merges.txt"};
     char path[4096];
 
-    for (int i = 0; o.folder && i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", o.folder, names[i]);
+    for (int i = 0; o.train.folder && i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", o.train.folder, names[i]);
         TRY(run_writes(tool_files(), "--vocab-merges", path, e));
     }
     return run_files_check(tool_files(), e);
@@ -459,37 +449,22 @@ static int account(struct err *e)
 
 static int train(const struct tool *t, char **paths, int n_paths)
 {
-    const struct train_kind *kind = &train_kinds[o.model];
-    struct train_options x = {.model = o.model,
-                              .vocab_size = (uint32_t)o.vocab_size,
-                              .min_frequency = (uint64_t)o.min_frequency,
-                              .max_length = (uint32_t)o.max_length,
-                              .ties = o.ties,
-                              .specials = o.specials.n ? o.specials.v : kind->specials,
-                              .n_specials = o.specials.n,
-                              .coverage = o.coverage,
-                              .pattern = o.settings.pattern,
-                              .threads = tool_jobs(t),
-                              .memory = o.memory ? (uint64_t)o.memory : half_of_memory(),
-                              .tmp = o.tmp,
-                              .key = o.key,
-                              .output = o.output,
-                              .folder = o.folder,
-                              .ranks = o.ranks,
-                              .spm = o.spm,
-                              .bad = report_bad};
+    struct train_options x = train_conf_options(&o.train);
+    const char *made = x.output ? x.output : x.folder ? x.folder : x.ranks ? x.ranks : x.spm;
     struct train_result r;
     struct err e;
 
-    while (!o.specials.n && kind->specials[x.n_specials])
-        x.n_specials++;
-    if (!o.output && !o.folder && !o.ranks && !o.spm)
+    x.pattern = o.settings.pattern;
+    x.key = o.key;
+    x.threads = tool_jobs(t);
+    x.bad = report_bad;
+    if (!made)
         return tool_usage(t, "train needs -o, --vocab-merges, --ranks or --sentencepiece-model");
     if (account(&e) < 0 || train_tokenizer(paths, n_paths, &x, &r, &e) < 0)
         return tool_fail(t, &e);
     log_msg(LOG_INFO, "%" PRIu64 " texts, %" PRIu64 " bytes, %" PRIu64 " distinct words: %" PRIu32 " tokens, %" PRIu32
                       " merges in '%s'",
-            r.texts, r.bytes, r.words, r.tokens, r.merges, o.output ? o.output : o.folder ? o.folder : o.ranks ? o.ranks : o.spm);
+            r.texts, r.bytes, r.words, r.tokens, r.merges, made);
     if (r.tokens < x.vocab_size)
         log_msg(LOG_WARN, "the corpus has no more pairs to join: %" PRIu32 " tokens, not %" PRIu32, r.tokens,
                 x.vocab_size);
@@ -572,31 +547,12 @@ int main(int argc, char **argv)
         OPT_IN(0, "against", &o.against, "FILE",
                 "verify: a line of ids for each document of FILE; without FILE, JSON lines with \"text\" and \"ids\""),
         OPT_HEAD("Training"),
-        OPT_ENUM(0, "model", &o.model, TRAIN_MODELS,
-                 "bpe: of bytes; byte-fallback: of characters, as Llama 2's; wordpiece: as BERT's"),
-        OPT_INT(0, "vocab-size", &o.vocab_size, 257, 1 << 23, "tokens, special ones and 256 bytes included"),
-        OPT_INT(0, "min-frequency", &o.min_frequency, 0, INT64_MAX, "join no pair that is rarer"),
-        OPT_INT(0, "max-token-length", &o.max_length, 0, UINT32_MAX,
-                "tokens are shorter than this, in bytes; 0: no bound"),
-        OPT_ENUM(0, "ties", &o.ties, "huggingface|tiktoken",
-                 "which of two equally frequent pairs: the one of lower ids, or the one that comes first"),
-        OPT_NUM(0, "character-coverage", &o.coverage, 0, 1,
-                "byte-fallback, wordpiece: the most frequent characters that make up this share of all have tokens"),
-        OPT_LIST(0, "special-tokens", &o.specials, "TOKEN",
-                 "a special token; may be repeated (the first: for what is unknown); if none is given, the usual ones"),
-        OPT_OUT('o', "output", &o.output, "FILE", "where the tokenizer.json goes"),
-        OPT_FOLDER(0, "vocab-merges", &o.folder, "FOLDER", "where vocab.json and merges.txt go"),
-        OPT_OUT(0, "ranks", &o.ranks, "FILE", "where tiktoken's ranks go"),
-        OPT_OUT(0, "sentencepiece-model", &o.spm, "FILE", "byte-fallback: where a SentencePiece model goes"),
-        OPT_SIZE(0, "memory", &o.memory, 0, INT64_MAX,
-                 "memory to take, from 64M; the rest is on disk; 0: half of what the machine, the container and ulimit allow"),
-        OPT_FOLDER(0, "tmp", &o.tmp, "DIR",
-                "for temporary files, up to 40 times the bytes of distinct words; TMPDIR or /tmp otherwise"),
+        TRAIN_OPTS(o.train),
         TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
     int code, n = tool_begin(&t, opts, argc, argv, &code);
 
     if (n >= 0)
         code = act(&t, argv, n);
-    opt_list_free(&o.specials);
+    opt_list_free(&o.train.specials);
     return code;
 }

@@ -1,0 +1,33 @@
+#include "tokenize/train_conf.h"
+
+#include "base/limits.h"
+
+static uint64_t half_of_memory(void)
+{
+    uint64_t half = limits_memory() / 2;
+
+    return half > TRAIN_MEMORY_MIN ? half : TRAIN_MEMORY_MIN;
+}
+
+struct train_options train_conf_options(const struct train_conf *c)
+{
+    const struct train_kind *kind = &train_kinds[c->model];
+    struct train_options x = {.model = c->model,
+                              .vocab_size = (uint32_t)c->vocab_size,
+                              .min_frequency = (uint64_t)c->min_frequency,
+                              .max_length = (uint32_t)c->max_length,
+                              .ties = c->ties,
+                              .specials = c->specials.n ? c->specials.v : kind->specials,
+                              .n_specials = c->specials.n,
+                              .coverage = c->coverage,
+                              .memory = c->memory ? (uint64_t)c->memory : half_of_memory(),
+                              .tmp = c->tmp,
+                              .output = c->output,
+                              .folder = c->folder,
+                              .ranks = c->ranks,
+                              .spm = c->spm};
+
+    while (!c->specials.n && kind->specials[x.n_specials])
+        x.n_specials++;
+    return x;
+}
