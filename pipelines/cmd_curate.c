@@ -143,7 +143,7 @@ int main(int argc, char **argv)
         return code;
     if (n == 0)
         return tool_usage(&t, "which plan?");
-    if (plan_load(&plan, argv[1], &e) < 0)
+    if (plan_load(&plan, argv[1], argv + 2, n - 1, &e) < 0)
         return tool_fail(&t, &e);
     plan.branch->output = output ? output : plan.branch->output;
     plan.rejects = rejects ? rejects : plan.rejects;
@@ -152,9 +152,7 @@ int main(int argc, char **argv)
     plan.report = report ? report : plan.report;
     plan.work = work ? work : plan.work;
     c.plan = &plan;
-    rc = n > 1 ? plan_set_inputs(&plan, argv + 2, n - 1, &e) : 0;
-    if (rc == 0)
-        rc = plan_settle(&plan, &e);
+    rc = plan_settle(&plan, &e);
     run_files_free(tool_files()); /* of operands and options: the plan has them all */
     if (rc == 0)
         rc = plan_files(&plan, tool_files(), &e);

@@ -65,12 +65,11 @@ struct plan {
     const char *work;    /* folder for what a killed run goes on from */
 };
 
-/* Reads the plan.  ERR_FORMAT names file and line; ERR_IO, ERR_NOMEM. */
-int plan_load(struct plan *p, const char *path, struct err *e);
+/* Reads the plan.  If n > 0, its inputs are these n names, as the shell gave them, and its own are not looked for.
+ * ERR_FORMAT names file and line; ERR_IO, ERR_NOMEM. */
+int plan_load(struct plan *p, const char *path, char *const *inputs, int n, struct err *e);
 void plan_free(struct plan *p);
 
-/* Sets the inputs from names as the shell gave them, instead of the plan's. */
-int plan_set_inputs(struct plan *p, char *const *names, int n, struct err *e);
 /* Once outputs and inputs are final: fills in what follows from others, checks that every branch gives something, that each
  * input is there and is no pipe, and plan_check_places.  ERR_FORMAT, ERR_ARG, ERR_IO. */
 int plan_settle(struct plan *p, struct err *e);

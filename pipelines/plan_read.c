@@ -85,14 +85,6 @@ static int add_pattern(struct plan *p, const char *pattern, int line, struct err
     return rc;
 }
 
-int plan_set_inputs(struct plan *p, char *const *names, int n, struct err *e)
-{
-    p->n_inputs = 0;
-    for (int i = 0; i < n; i++)
-        TRY(add_path(p, names[i], e));
-    return 0;
-}
-
 static int read_inputs(struct plan *p, const struct node *n, struct err *e)
 {
     if (n->type == NODE_STR)
@@ -329,7 +321,7 @@ static int read_branches(struct plan *p, const struct node *map, struct err *e)
 
 /* ---- the whole ---- */
 
-static int read_plan(struct plan *p, const struct node *root, struct err *e)
+static int read_plan(struct plan *p, const struct node *root, char *const *inputs, int n_inputs, struct err *e)
 {
     const struct node *stages = node_get(root, stages_key), *input = node_get(root, input_key);
     const struct node *branches = node_get(root, branches_key);
@@ -355,10 +347,12 @@ static int read_plan(struct plan *p, const struct node *root, struct err *e)
     p->branch->line = stages->line;
     TRY(read_stages(p, p->branch, stages, e)); /* before inputs: they say what these are */
     TRY(read_branches(p, branches, e));
-    return input ? read_inputs(p, input, e) : 0;
+    for (int i = 0; i < n_inputs; i++)
+        TRY(add_path(p, inputs[i], e));
+    return input && !n_inputs ? read_inputs(p, input, e) : 0;
 }
 
-int plan_load(struct plan *p, const char *path, struct err *e)
+int plan_load(struct plan *p, const char *path, char *const *inputs, int n, struct err *e)
 {
     struct node *root;
     int rc;
@@ -366,7 +360,7 @@ int plan_load(struct plan *p, const char *path, struct err *e)
     *p = (struct plan){.file = path};
     rc = node_load_yaml(&p->arena, path, &root, e);
     if (rc == 0)
-        rc = read_plan(p, root, e);
+        rc = read_plan(p, root, inputs, n, e);
     if (rc < 0)
         plan_free(p);
     return rc;

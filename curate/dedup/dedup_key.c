@@ -129,7 +129,7 @@ int dedup_key_text(struct doc *d, const char *key, struct span *text, struct err
         return 0;
     if (!s.rest && *raw.p == '"') { /* most keys are strings */
         *text = strcmp(field, "text") == 0 ? d->text : doc_string(d, field);
-        return text->p ? 1 : err_set(e, ERR_FORMAT, "field '%s' is no valid string", field);
+        return text->p ? text->n > 0 : err_set(e, ERR_FORMAT, "field '%s' is no valid string", field);
     }
     rc = follow(d, &s, raw, &at, e);
     if (rc <= 0 || at->type == NODE_NULL)
@@ -140,5 +140,5 @@ int dedup_key_text(struct doc *d, const char *key, struct span *text, struct err
         *text = rc == 0 ? arena_dup(d->arena, buf_span(&b)) : (struct span){0};
         buf_free(&b);
     }
-    return rc < 0 || !text->p ? err_set(e, ERR_NOMEM, "out of memory for a field") : 1;
+    return rc < 0 || !text->p ? err_set(e, ERR_NOMEM, "out of memory for a field") : text->n > 0;
 }

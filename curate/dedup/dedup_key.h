@@ -12,6 +12,6 @@ enum { DEDUP_KEY_MAX = 1000 }; /* bytes of a key */
 int dedup_key_check(const char *key, struct err *e);
 /* 1: *at is what the document has there, in its arena; 0: nothing.  ERR_FORMAT: the field cannot be read; ERR_NOMEM. */
 int dedup_key_node(struct doc *d, const char *key, const struct node **at, struct err *e);
-/* The same as text: a string's characters, of anything else its JSON without white space.  0: nothing, or null. */
+/* The same as text: a string as it is, of anything else its JSON without white space.  0: nothing, null or an empty string. */
 int dedup_key_text(struct doc *d, const char *key, struct span *text, struct err *e);
 #endif

@@ -7,9 +7,9 @@ cat >docs.jsonl <<'END'
 {"id":"1","text":"a","url":"http://x.org/p","n":1,"meta":{"doi":"10/x","tags":["a","b"]},"a.b":1}
 {"id":"2","text":"b","url":"http://x.org/p","n":2,"meta":{"doi":"10/y","tags":[ "a", "b" ]},"a.b":2}
 {"id":"3","text":"a","url":"http://x.org/q","n":1.0,"meta":{"doi":"10/x","tags":["b","a"]},"a.b":1}
-{"id":"4","text":"c","n":"1","meta":{"doi":null,"tags":[]}}
+{"id":"4","text":"c","n":"1","url":"","meta":{"doi":null,"tags":[]}}
 {"id":"5","text":"d","url":null,"meta":{"tags":["\u0061","b"],"x/y":{"~":true}}}
-{"id":"6","text":"e","meta":{"x/y":{"~":true}}}
+{"id":"6","text":"e","url":"","meta":{"x/y":{"~":true}}}
 END
 # kept NAME WANT OPTION...: the ids that stay, joined.
 kept() {
@@ -20,7 +20,7 @@ kept() {
 }
 kept "the text" 12456
 kept "the text, by name" 12456 --key text
-kept "a field; without it a document is like no other" 13456 --key url
+kept "a field; without it, or with nothing in it, a document is like no other" 13456 --key url
 kept "a number as it is written, equal to the string" 12356 --key n
 kept "a field within another" 12456 --key meta.doi
 kept "the same by a pointer" 12456 --key /meta/doi

@@ -17,9 +17,8 @@ static void need(bool truth)
 }
 
 /* Its branches connected, with the plan itself as the input: it is there. */
-static int settle(struct plan *p, struct run_files *files, struct buf *text, char *path, struct err *e)
+static int settle(struct plan *p, struct run_files *files, struct buf *text, struct err *e)
 {
-    TRY(plan_set_inputs(p, &path, 1, e));
     TRY(plan_settle(p, e));
     for (int i = 0; i < p->n_branches; i++)
         need(p->branch[i].first <= p->branch[i].last && p->branch[i].last <= p->n_stages);
@@ -33,10 +32,10 @@ static void load_plan(char *path)
     struct buf text = {0};
     struct plan p = {0};
     struct err e;
-    int rc = plan_load(&p, path, &e);
+    int rc = plan_load(&p, path, &path, 1, &e);
 
     if (rc == 0)
-        rc = settle(&p, &files, &text, path, &e);
+        rc = settle(&p, &files, &text, &e);
     need(rc == 0 || (e.code < 0 && e.msg[0]));
     run_files_free(&files);
     buf_free(&text);
