@@ -9,22 +9,6 @@ enum { WORDS_MAX = 30, NAME_MAX_WORDS = 48 }; /* longer texts and values say lit
 
 /* ---- features ---- */
 
-unsigned content_log(uint32_t n)
-{
-    unsigned top;
-
-    if (n < 2)
-        return n;
-    top = 31 - (unsigned)__builtin_clz(n);
-    unsigned step = top * 4 - 2 + (top > 1 ? n >> (top - 2) & 3 : (n & 1) * 2);
-    return step < CONTENT_LEVELS ? step : CONTENT_LEVELS - 1;
-}
-
-unsigned content_share(uint64_t a, uint64_t b)
-{
-    return b ? a >= b ? 61 : (unsigned)(a * 60 / b) + (a > 0) : 63;
-}
-
 unsigned content_score_level(int s)
 {
     s += CONTENT_LEVELS / 2;
@@ -78,7 +62,7 @@ static void class_score(struct content_memo *at, int s)
 
 /* The words of a value of class, id, role ...: what stands between separators and changes of case, and the names
  * themselves, without digits. */
-static void read_value(struct content_reader *r, struct span v, uint32_t node)
+static void read_value(struct content_reader *r, struct content_memo *at, struct span v, uint32_t node)
 {
     const char *p = v.p, *end = v.p + v.n;
     int left = NAME_MAX_WORDS;
@@ -88,10 +72,10 @@ static void read_value(struct content_reader *r, struct span v, uint32_t node)
         int n = 0, n_words = 0;
         bool lower = false;
         for (; p < end && !ascii_is_html_space(*p); p++) {
-            bool is_upper = ascii_is_upper(*p), letter = is_upper || ascii_is_lower(*p);
+            bool letter = ascii_is_letter((unsigned char)*p), is_upper = letter && !(*p & 0x20);
             if (n && (!letter || (lower && is_upper))) {
                 if (n > 1 && left-- > 0)
-                    class_score(&r->at, content_see(r, word, node));
+                    class_score(at, content_see(r, word, node));
                 n_words++;
                 n = 0;
                 word = CONTENT_OF_CLASS;
@@ -104,46 +88,60 @@ static void read_value(struct content_reader *r, struct span v, uint32_t node)
             n++;
         }
         if (n > 1 && left-- > 0)
-            class_score(&r->at, content_see(r, word, node));
+            class_score(at, content_see(r, word, node));
         if (n_words && left-- > 0)
-            class_score(&r->at, content_see(r, name, node));
+            class_score(at, content_see(r, name, node));
         p++;
     }
+}
+
+/* A class without its digits, as a hash. */
+static uint32_t hash_class(struct span class)
+{
+    uint32_t hash = HTML_NAME_HASH_START;
+
+    for (size_t i = 0; i < class.n; i++)
+        if (!ascii_is_digit((unsigned char)class.p[i]))
+            hash = html_name_hash(hash, class.p[i]);
+    return hash;
+}
+
+/* What the value of an attribute of a node says; good until the next is asked for. */
+static const struct content_memo *value_says(struct content_reader *r, const struct html_attr *a, uint32_t node)
+{
+    struct span v = {r->t->src.p + a->off, a->len};
+    uint64_t key = hash_xxh3_64_seed(v, a->name);
+    struct content_memo *memo = &r->p->memo[key % CONTENT_MEMO];
+
+    if (memo->key != key || r->p->seen) {
+        *memo = (struct content_memo){.key = key, .hints = content_value_hints(r->words, a->name, v),
+                                      .like = a->name == ATTR_class ? hash_class(v) : HTML_NAME_HASH_START};
+        read_value(r, memo, v, node);
+    }
+    return memo;
 }
 
 /* Fills r->at with what the attributes of node i say. */
 static void read_attributes(struct content_reader *r, uint32_t i)
 {
     const struct html_node *n = &r->t->node[i];
-    uint64_t key = 0;
-    struct content_memo *memo;
+    struct content_memo *at = &r->at;
 
-    r->at = (struct content_memo){.like = n->tag};
+    *at = (struct content_memo){.like = n->tag};
     for (uint32_t k = 0; k < n->n_attrs; k++) {
         const struct html_attr *a = &r->t->attr[n->first + k];
-        if (content_names(a->name) && a->len)
-            key = hash_xxh3_64_seed((struct span){r->t->src.p + a->off, a->len}, key + a->name + 256u * n->tag);
-    }
-    if (!key)
-        return;
-    memo = &r->p->memo[key % CONTENT_MEMO];
-    if (memo->key == key && !r->p->seen) {
-        r->at = *memo;
-        return;
-    }
-    r->at.key = key;
-    r->at.hints = content_hints(r->words, r->t, i);
-    for (uint32_t k = 0; k < n->n_attrs; k++) {
-        const struct html_attr *a = &r->t->attr[n->first + k];
-        struct span v = {r->t->src.p + a->off, a->len};
+        const struct content_memo *v;
+
         if (!content_names(a->name) || !a->len)
             continue;
-        read_value(r, v, i);
-        for (size_t c = 0; a->name == ATTR_class && c < v.n; c++)
-            if (!ascii_is_digit(v.p[c]))
-                r->at.like = html_name_hash(r->at.like, v.p[c]);
+        v = value_says(r, a, i);
+        at->hints |= a->name == ATTR_id && content_is_slug(r->t, i, a) ? 0 : v->hints;
+        at->sum = (int16_t)(at->sum + v->sum);
+        at->own = abs(v->own) > abs(at->own) ? v->own : at->own;
+        at->low = v->low < at->low ? v->low : at->low;
+        at->high = v->high > at->high ? v->high : at->high;
+        at->like = v->like != HTML_NAME_HASH_START ? content_mix(at->like, v->like) : at->like;
     }
-    *memo = r->at;
 }
 
 /* ---- elements ---- */
@@ -171,13 +169,6 @@ const uint8_t content_tag_order[HTML_N_TAGS] = {
 static bool is_block(const struct html_tree *t, uint32_t i)
 {
     return html_tag_flags[t->node[i].tag] & TAG_BLOCK;
-}
-
-uint32_t content_mix(uint32_t a, uint32_t b)
-{
-    uint32_t h = (a ^ b * 0x9E3779B1u) * 0x85EBCA6Bu;
-
-    return h ^ h >> 15;
 }
 
 /* What is handed down the tree. */
@@ -311,7 +302,7 @@ static void read_line(struct content_reader *r, struct content_block *b, uint32_
         struct span s = text ? html_text(t, i) : (struct span){" ", i > b->last};
         for (size_t k = 0; k < s.n; k++) {
             char c = s.p[k];
-            if (ascii_is_upper(c) || ascii_is_lower(c) || c < 0) {
+            if (ascii_is_letter((unsigned char)c) || c < 0) {
                 c = c < 0 ? c : (char)(c | 0x20);
                 word = html_name_hash(word, c);
                 line = html_name_hash(line, c);

@@ -146,6 +146,19 @@ bool content_is_elsewhere(const struct content_page *p, int32_t cut);
 void content_page_free(struct content_page *p);
 
 /* Quarters of an octave of n, and sixtieths of a in b, as features. */
-unsigned content_log(uint32_t n);
-unsigned content_share(uint64_t a, uint64_t b);
+static inline unsigned content_log(uint32_t n)
+{
+    unsigned top;
+
+    if (n < 2)
+        return n;
+    top = 31 - (unsigned)__builtin_clz(n);
+    unsigned step = top * 4 - 2 + (top > 1 ? n >> (top - 2) & 3 : (n & 1) * 2);
+    return step < CONTENT_LEVELS ? step : CONTENT_LEVELS - 1;
+}
+
+static inline unsigned content_share(uint64_t a, uint64_t b)
+{
+    return b ? a >= b ? 61 : (unsigned)(a * 60 / b) + (a > 0) : 63;
+}
 #endif

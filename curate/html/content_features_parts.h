@@ -18,7 +18,7 @@ struct content_like {
 };
 enum content_alike { CONTENT_LIKE = 1, CONTENT_SAME, CONTENT_COPY, CONTENT_LIKES = 3 };
 
-/* What the attributes of an element say, by their bytes: most elements repeat another. */
+/* What the attributes of an element say, or the value of one, by its bytes: most come again. */
 struct content_memo {
     uint64_t key;
     uint32_t hints, like;
@@ -45,7 +45,13 @@ extern const uint8_t content_tag_order[HTML_N_TAGS];
 
 /* A score of the lexicon as a feature. */
 unsigned content_score_level(int s);
-uint32_t content_mix(uint32_t a, uint32_t b);
+/* Two hashes as one. */
+static inline uint32_t content_mix(uint32_t a, uint32_t b)
+{
+    uint32_t h = (a ^ b * 0x9E3779B1u) * 0x85EBCA6Bu;
+
+    return h ^ h >> 15;
+}
 /* Columns of a paragraph: a text that is long enough and not mostly links. */
 uint32_t content_block_para(const struct content_block *b);
 

@@ -170,15 +170,16 @@ int meta_attr(struct meta_reader *r, uint32_t i, enum html_attr_name name)
 bool meta_has_word(struct span value, const char *word)
 {
     size_t n = strlen(word);
-    const char *p = value.p, *end;
 
-    if (!value.n)
-        return false;
-    end = value.p + value.n;
-    while (p < end && (p = memmem(p, (size_t)(end - p), word, n))) {
-        if ((p == value.p || p[-1] == ' ') && (p + n == end || p[n] == ' '))
+    while (value.n >= n) {
+        const char *gap = memchr(value.p, ' ', value.n);
+        size_t len = gap ? (size_t)(gap - value.p) : value.n;
+
+        if (len == n && memcmp(value.p, word, n) == 0)
             return true;
-        p += n;
+        if (!gap)
+            break;
+        value = (struct span){gap + 1, value.n - len - 1};
     }
     return false;
 }
@@ -280,10 +281,20 @@ static int read_property(struct meta_reader *r, uint32_t i)
 static int read_element(struct meta_reader *r, uint32_t i)
 {
     const struct html_tree *t = r->t;
-    struct span prop = html_attr_raw(t, i, ATTR_itemprop, NULL);
-    struct span rel = html_attr_raw(t, i, ATTR_rel, NULL);
-    unsigned tag = t->node[i].tag;
+    const struct html_node *n = &t->node[i];
+    struct span prop = {NULL, 0}, rel = {NULL, 0};
+    unsigned tag = n->tag;
+    bool property = false, class = false;
 
+    for (uint32_t k = n->n_attrs; k-- > 0;) { /* of two of a name the first counts */
+        const struct html_attr *a = &t->attr[n->first + k];
+        struct span value = {t->src.p + a->off, a->len};
+
+        prop = a->name == ATTR_itemprop ? value : prop;
+        rel = a->name == ATTR_rel ? value : rel;
+        property |= a->name == ATTR_property;
+        class |= a->name == ATTR_class;
+    }
     if (tag == HTML_link || tag == HTML_a || tag == HTML_area)
         TRY(meta_read_license(r, i));
     if (tag == HTML_link) {
@@ -298,8 +309,10 @@ static int read_element(struct meta_reader *r, uint32_t i)
             TRY(meta_text(r, i, 100, &r->m->tmp));
         TRY(meta_offer(r, META_DATE, rank, buf_span(&r->m->tmp)));
     }
-    TRY(read_property(r, i));
-    TRY(meta_read_class(r, i));
+    if (property)
+        TRY(read_property(r, i));
+    if (class)
+        TRY(meta_read_class(r, i));
     return meta_has_word(rel, "author") || meta_has_word(prop, "author")
                ? meta_read_author(r, i, meta_has_word(prop, "author") ? 6 : 7) : 0;
 }

@@ -12,6 +12,7 @@
 struct html_meta {
     struct buf title, author, date, lang, canonical, site, license, robots, tdm, tdm_policy, tmp, heading;
     struct html_dates dates;
+    struct { uint64_t hash; unsigned says; } class[256]; /* what values of class say, by the last bits of their hashes */
 };
 
 /* Fills the fields of out that the page's own words are in, but for the text; they point into m.  url: where the page came

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/ascii.h"
+#include "base/hash.h"
 #include "curate/html/html_meta_parts.h"
 
 enum {
@@ -52,6 +53,19 @@ static unsigned class_says(struct span class)
             if (part.n == parts[i].n && (*part.p | 0x20) == *parts[i].part && span_is_nocase(part, parts[i].part))
                 says |= parts[i].says;
     return says;
+}
+
+/* The same, looked up if it was asked of a class with this hash before. */
+static unsigned class_says_again(struct html_meta *m, struct span class)
+{
+    uint64_t hash = hash_xxh3_64(class);
+    size_t i = hash % (sizeof m->class / sizeof *m->class);
+
+    if (m->class[i].hash != hash) {
+        m->class[i].says = class_says(class);
+        m->class[i].hash = hash;
+    }
+    return m->class[i].says;
 }
 
 /* Whether a field is filled from a source of this rank or a better one. */
@@ -224,15 +238,11 @@ static int offer_date(struct meta_reader *r, struct span text, int rank, bool ch
     struct buf date = {0};
     int rc;
 
-    if (text.n > DATED_MAX)
-        return 0;
-    if (changed || says_changed(text))
-        rank = META_RANK_CHANGED + 1;
-    if (known(r, META_DATE, rank) || r->dates++ >= DATES_MAX)
+    if (text.n > DATED_MAX || known(r, META_DATE, rank) || r->dates++ >= DATES_MAX)
         return 0;
     rc = html_date_within(&r->m->dates, buf_span(&r->m->lang), text, &date);
     if (rc > 0)
-        rc = meta_offer(r, META_DATE, rank, buf_span(&date));
+        rc = meta_offer(r, META_DATE, changed || says_changed(text) ? META_RANK_CHANGED + 1 : rank, buf_span(&date));
     buf_free(&date);
     return rc;
 }
@@ -245,7 +255,7 @@ int meta_read_class(struct meta_reader *r, uint32_t i)
 
     if (!class.n || n->end - i > CLASS_NODES || (known(r, META_AUTHOR, META_RANK_BYLINE) && known(r, META_DATE, META_RANK_DATED)))
         return 0;
-    says = class_says(class);
+    says = class_says_again(r->m, class);
     if (!(says & (SAYS_DATE | SAYS_AUTHOR | SAYS_USER | SAYS_CHANGED)) || (says & SAYS_OTHER))
         return 0;
     if (says & (SAYS_AUTHOR | SAYS_USER)) {

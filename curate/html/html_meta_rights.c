@@ -5,18 +5,26 @@
 #include "curate/html/html_meta_parts.h"
 #include "curate/text/robots.h"
 
+/* Takes text off the front of s, if s begins with it. */
+static bool skip(struct span *s, const char *text)
+{
+    size_t n = strlen(text);
+
+    if (s->n < n || memcmp(s->p, text, n) != 0)
+        return false;
+    *s = (struct span){s->p + n, s->n - n};
+    return true;
+}
+
 /* Whether a URL is that of a licence of Creative Commons. */
 static bool is_creative_commons(struct span url)
 {
-    static const char host[] = "creativecommons.org/";
-    const char *p = url.n ? memmem(url.p, url.n, host, sizeof host - 1) : NULL;
-    struct span path;
-
-    if (!p)
+    if (!skip(&url, "http:"))
+        skip(&url, "https:");
+    if (!skip(&url, "//"))
         return false;
-    p += sizeof host - 1;
-    path = (struct span){p, (size_t)(url.p + url.n - p)};
-    return span_starts(path, "licenses/") || span_starts(path, "publicdomain/");
+    skip(&url, "www.");
+    return skip(&url, "creativecommons.org/") && (span_starts(url, "licenses/") || span_starts(url, "publicdomain/"));
 }
 
 int meta_read_license(struct meta_reader *r, uint32_t i)

@@ -24,6 +24,18 @@ static const char *const attr_names[HTML_N_ATTRS] = {
 #undef X
 };
 
+static const uint8_t tag_length[HTML_N_TAGS] = {
+#define X(name, flags) [HTML_##name] = sizeof #name - 1,
+    HTML_TAGS(X)
+#undef X
+};
+
+static const uint8_t attr_length[HTML_N_ATTRS] = {
+#define X(id, name) [ATTR_##id] = sizeof name - 1,
+    HTML_ATTRS(X)
+#undef X
+};
+
 static uint32_t hash_of(const char *name)
 {
     uint32_t h = HTML_NAME_HASH_START;
@@ -43,16 +55,14 @@ static void put(uint8_t *table, uint32_t mask, uint32_t hash, uint8_t value)
     table[i] = value;
 }
 
-static unsigned find(const uint8_t *table, uint32_t mask, uint32_t hash,
-                     const char *const *names, const char *name, size_t n)
+static unsigned find(const uint8_t *table, uint32_t mask, uint32_t hash, const char *const *names, const uint8_t *length,
+                     const char *name, size_t n)
 {
     uint32_t i = (hash ^ hash >> 15) & mask;
 
-    for (; table[i]; i = (i + 1) & mask) {
-        const char *s = names[table[i]];
-        if (strlen(s) == n && memcmp(s, name, n) == 0)
+    for (; table[i]; i = (i + 1) & mask)
+        if (length[table[i]] == n && memcmp(names[table[i]], name, n) == 0)
             return table[i];
-    }
     return 0;
 }
 
@@ -68,7 +78,7 @@ void html_names_init(struct html_names *names)
 enum html_tag html_tag_find(const struct html_names *names, const char *name, size_t n,
                             uint32_t hash)
 {
-    unsigned i = find(names->tag, sizeof names->tag - 1, hash, tag_names, name, n);
+    unsigned i = find(names->tag, sizeof names->tag - 1, hash, tag_names, tag_length, name, n);
 
     return i ? (enum html_tag)i : HTML_unknown;
 }
@@ -76,6 +86,6 @@ enum html_tag html_tag_find(const struct html_names *names, const char *name, si
 enum html_attr_name html_attr_find(const struct html_names *names, const char *name, size_t n,
                                    uint32_t hash)
 {
-    return (enum html_attr_name)find(names->attr, sizeof names->attr - 1, hash, attr_names, name,
-                                     n);
+    return (enum html_attr_name)find(names->attr, sizeof names->attr - 1, hash, attr_names, attr_length,
+                                     name, n);
 }

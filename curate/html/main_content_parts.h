@@ -46,6 +46,10 @@ static inline bool content_names(unsigned attr)
     return attr == ATTR_class || attr == ATTR_id || attr == ATTR_role || attr == ATTR_itemprop || attr == ATTR_data_testid ||
            attr == ATTR_data_component;
 }
+/* The hints of a value of such an attribute. */
+uint32_t content_value_hints(const struct content_words *w, unsigned attr, struct span value);
+/* Whether an id is the heading of its section, as it often is: "similar-drivers" is no list of other pages. */
+bool content_is_slug(const struct html_tree *t, uint32_t i, const struct html_attr *id);
 /* Skips what is no text for any reader: scripts, styles, pictures, frames ... */
 void content_skip_silent(const struct html_tree *t, uint8_t *skip);
 /* True if element i's own attributes hide it. */

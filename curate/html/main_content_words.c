@@ -150,7 +150,7 @@ static uint32_t find_word(const struct content_words *w, const char *word, size_
 
     for (uint32_t i = start_of(h); w->slot[i]; i = (i + 1) & 1023) {
         const char *s = slot_word(w->slot[i], &line);
-        if (strncmp(s, word, n) == 0 && (s[n] == ' ' || s[n] == '\0'))
+        if (*s == *word && strncmp(s, word, n) == 0 && (s[n] == ' ' || s[n] == '\0'))
             return vocabulary[line].where <= place ? vocabulary[line].hint : 0;
     }
     return 0;
@@ -188,11 +188,12 @@ static uint32_t name_hints(const struct content_words *w, const char *p, const c
         uint32_t h = HTML_NAME_HASH_START;
         size_t n = 0;
         bool lower = false;
-        for (; p < end && (ascii_is_lower(*p) || ascii_is_upper(*p) || ascii_is_digit(*p)); p++) {
-            if (lower && ascii_is_upper(*p))
+        for (; p < end; p++) {
+            bool letter = ascii_is_letter((unsigned char)*p), upper = letter && !(*p & 0x20);
+            char c = (char)(*p | (letter ? 0x20 : 0));
+            if (!(letter || ascii_is_digit((unsigned char)*p)) || (lower && upper))
                 break;
-            lower = ascii_is_lower(*p);
-            char c = ascii_is_upper(*p) ? (char)(*p | 0x20) : *p;
+            lower = letter && !upper;
             if (n < WORD_MAX)
                 word[n] = c;
             if (whole_n < WORD_MAX)
@@ -229,14 +230,19 @@ static uint32_t value_hints(const struct content_words *w, struct span v)
     return hints;
 }
 
-/* The id of a section is often its heading: "similar-drivers" is no list of other pages. */
-static bool is_slug(const struct html_tree *t, uint32_t i, struct span id)
+uint32_t content_value_hints(const struct content_words *w, unsigned attr, struct span value)
+{
+    /* itemprop=comment: in a forum that is every answer. */
+    return value_hints(w, value) & ~(attr == ATTR_itemprop ? (uint32_t)HINT_COMMENT : 0);
+}
+
+bool content_is_slug(const struct html_tree *t, uint32_t i, const struct html_attr *id)
 {
     struct span class = html_attr_raw(t, i, ATTR_class, NULL);
     bool section = t->node[i].tag == HTML_section || html_tag_flags[t->node[i].tag] & TAG_HEADING ||
                    (class.n >= 4 && memcmp(class.p, "sect", 4) == 0);
 
-    return section && memchr(id.p, '-', id.n);
+    return section && memchr(t->src.p + id->off, '-', id->len);
 }
 
 uint32_t content_hints(const struct content_words *w, const struct html_tree *t, uint32_t i)
@@ -246,13 +252,8 @@ uint32_t content_hints(const struct content_words *w, const struct html_tree *t,
 
     for (uint32_t k = 0; k < n->n_attrs; k++) {
         const struct html_attr *a = &t->attr[n->first + k];
-        if (content_names(a->name)) {
-            struct span v = {t->src.p + a->off, a->len};
-            if (a->name == ATTR_id && is_slug(t, i, v))
-                continue;
-            /* itemprop=comment: in a forum that is every answer. */
-            hints |= value_hints(w, v) & ~(a->name == ATTR_itemprop ? (uint32_t)HINT_COMMENT : 0);
-        }
+        if (content_names(a->name) && !(a->name == ATTR_id && content_is_slug(t, i, a)))
+            hints |= content_value_hints(w, a->name, (struct span){t->src.p + a->off, a->len});
     }
     return hints;
 }
