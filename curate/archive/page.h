@@ -42,6 +42,7 @@ struct page {
     struct span entity; /* the bytes behind transfer and content codings */
     struct span utf8;
     const char *charset;
+    struct span declared; /* the charset that the markup names, if HTTP's header names none; p NULL: none */
     const char *fault;  /* what was wrong with the codings; NULL: nothing */
 };
 

@@ -87,15 +87,36 @@ static int add_mark(struct warc *w, uint64_t member)
     return 0;
 }
 
-static uint64_t member_of(const struct warc *w, uint64_t at)
+/* The member in which a byte of the stream lies. */
+static struct mark mark_of(const struct warc *w, uint64_t at)
 {
     int i = w->n_marks - 1;
 
     if (file_codec(w->f) == FILE_PLAIN)
-        return at;
+        return (struct mark){at, at};
     while (i > 0 && w->mark[i].at > at)
         i--;
-    return i < 0 ? 0 : w->mark[i].member;
+    return i < 0 ? (struct mark){0, 0} : w->mark[i];
+}
+
+static uint64_t member_of(const struct warc *w, uint64_t at)
+{
+    return mark_of(w, at).member;
+}
+
+/* Where in the file the member ends with which the stream up to `to` does, or the line ends behind it up to `next`, which
+ * has been read; 0: it goes on. */
+static uint64_t stored_end(const struct warc *w, uint64_t to, uint64_t next)
+{
+    int i = w->n_marks;
+
+    if (file_codec(w->f) == FILE_PLAIN)
+        return to;
+    while (i > 0 && w->mark[i - 1].at >= to)
+        i--;
+    if (i < w->n_marks && w->mark[i].at <= next)
+        return w->mark[i].member;
+    return w->ended && next >= end_of(w) ? file_consumed(w->f) : 0;
 }
 
 static int make_room(struct warc *w, struct err *e)
@@ -384,8 +405,8 @@ static bool strays(const struct warc *w, uint64_t p)
     return q >= end || begins(w, q);
 }
 
-/* Whether what stands behind a block that ended at `at` lets its length be believed. */
-static int check_after(struct warc *w, uint64_t at, bool *good, struct err *e)
+/* Whether what stands behind a block that ended at `at` lets its length be believed; *next_at: where that begins. */
+static int check_after(struct warc *w, uint64_t at, bool *good, uint64_t *next_at, struct err *e)
 {
     uint64_t p = at;
     int cr = 0, lf = 0;
@@ -406,6 +427,7 @@ static int check_after(struct warc *w, uint64_t at, bool *good, struct err *e)
                          (!arc && strays(w, p)));
     if (next && lf < (arc ? 1 : 2))
         w->unseparated++;
+    *next_at = p;
     return 0;
 }
 
@@ -443,7 +465,7 @@ static int short_block(struct warc *w, struct warc_record *r, uint64_t from, uin
 /* The record whose header is in w->header; its block begins at `from`. */
 static int take_block(struct warc *w, struct warc_record *r, uint64_t from, struct err *e)
 {
-    uint64_t size = file_size(w->f), to;
+    uint64_t size = file_size(w->f), to, next;
     bool good;
 
     if (r->length < 0) {
@@ -462,7 +484,7 @@ static int take_block(struct warc *w, struct warc_record *r, uint64_t from, stru
     TRY(read_block(w, r, from, &to, e));
     if (to < from + (uint64_t)r->length)
         return short_block(w, r, from, to, e);
-    TRY(check_after(w, to, &good, e));
+    TRY(check_after(w, to, &good, &next, e));
     if (r->cut)
         r->block = buf_span(&w->head);
     else
@@ -475,6 +497,8 @@ static int take_block(struct warc *w, struct warc_record *r, uint64_t from, stru
         return lose(w, back);
     }
     w->at = to;
+    next = stored_end(w, to, next);
+    r->stored = next > r->member ? next - r->member : 0;
     return 1;
 }
 
@@ -488,6 +512,7 @@ static int take_record(struct warc *w, struct warc_record *r, struct err *e)
     r->offset = w->at;
     TRY(header_length(w, &n, e));
     r->member = member_of(w, w->at);
+    r->within = w->at - mark_of(w, w->at).at;
     if (n == 0) {
         if (end_of(w) - w->at > WARC_HEADER_MAX) {
             bad(w, w->at, e, "the record's header is longer than %d bytes", WARC_HEADER_MAX);

@@ -22,6 +22,9 @@ enum warc_kind { WARC_NONE, WARC_WARC, WARC_ARC };
 struct warc_record {
     uint64_t offset;     /* of the record in the decompressed stream */
     uint64_t member;     /* of its gzip member or zstd frame in the file; plain: offset */
+    uint64_t within;     /* bytes that this member decompresses to before the record; plain: 0 */
+    uint64_t stored;     /* bytes of the file, from member on, in which the record lies; 0: not known, as of a member
+                          * that goes on behind it */
     bool arc;
     struct span version; /* "WARC/1.0", "ARC/1" */
     struct span type;    /* as written: "response"; ARC: "arc", and "filedesc" for the first */
@@ -54,6 +57,9 @@ struct span warc_peek(const struct warc *w);
  * -1 and block empty if nothing), and the next call goes on behind it.  Others are
  * failures of the file or of memory. */
 int warc_next(struct warc *w, struct warc_record *r, struct err *e);
+
+/* The value of a field of a warcinfo record's block (application/warc-fields), "isPartOf"; p NULL: it has none. */
+struct span warc_info(struct span block, const char *name);
 
 /* For streams of WARC_NONE, before the first warc_next: all of the stream, at most max
  * bytes (ERR_LIMIT).  ERR_FORMAT when it is damaged. */

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/ascii.h"
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t' || warc_is_eol(c);
@@ -157,6 +159,21 @@ static char *line_end(char *p, char *end)
     char *nl = memchr(p, '\n', (size_t)(end - p));
 
     return nl ? nl : end;
+}
+
+struct span warc_info(struct span block, const char *name)
+{
+    while (block.n) {
+        const char *newline = memchr(block.p, '\n', block.n), *colon;
+        struct span line = {block.p, newline ? (size_t)(newline - block.p) + 1 : block.n};
+
+        colon = memchr(line.p, ':', line.n);
+        if (colon && span_is_nocase((struct span){line.p, (size_t)(colon - line.p)}, name))
+            return warc_trim((struct span){colon + 1, (size_t)(line.p + line.n - colon - 1)});
+        block.p += line.n;
+        block.n -= line.n;
+    }
+    return (struct span){0};
 }
 
 void warc_parse_header(struct buf *header, struct warc_record *r, bool *lf_only)

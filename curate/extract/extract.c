@@ -132,6 +132,23 @@ static int set_id(struct doc *d, const struct extract_item *it)
     return rc;
 }
 
+static int set_source(struct doc *d, const struct extract_item *it, const struct extract_source *stated)
+{
+    struct extract_source s = *stated;
+    struct buf json = {0};
+    int rc;
+
+    if (!s.record)
+        s.within = it->offset;
+    if (it->id.n != strlen(d->file) || memcmp(it->id.p, d->file, it->id.n) != 0) /* a file that is one document is its id */
+        s.file = span_of(d->file);
+    rc = extract_put_source(&json, &s);
+    if (rc == 0 && json.n > sizeof "{}" - 1)
+        rc = doc_set_raw(d, "source", buf_span(&json));
+    buf_free(&json);
+    return rc;
+}
+
 static int set_fields(struct doc *d, const struct extract_item *it, const struct extract_fields *f)
 {
     TRY(set_id(d, it));
@@ -143,8 +160,6 @@ static int set_fields(struct doc *d, const struct extract_item *it, const struct
         TRY(set_any(d, "author", f->author));
     if (f->canonical.n)
         TRY(set_any(d, "canonical", f->canonical));
-    if (f->crawled.n)
-        TRY(set_any(d, "crawled", f->crawled));
     for (int i = 0; i < f->n_more; i++)
         if (f->more[i].value.n)
             TRY(set_any(d, f->more[i].key, f->more[i].value));
@@ -154,6 +169,7 @@ static int set_fields(struct doc *d, const struct extract_item *it, const struct
     }
     if (f->extractor)
         TRY(doc_set_string(d, "extractor", span_of(f->extractor)));
+    TRY(set_source(d, it, &f->source));
     return set_any(d, "text", f->text);
 }
 

@@ -101,6 +101,18 @@ int extract_item_within(struct extract_item *it, const struct extract_format *fo
 /* Whether a list of numbers, "0,14", has this one. */
 bool extract_has_namespace(const char *list, int64_t ns);
 
+/* Where a document came from and what may be done with it: its field `source`.  What is empty is left out. */
+struct extract_source {
+    struct span file;        /* set by extract_set_fields */
+    bool record;             /* of an archive: */
+    uint64_t offset, length; /*   its place in the file as stored; length 0: not known */
+    uint64_t within;         /* bytes that these decompress to before it */
+    const char *charset;     /* by which it was read; NULL: none was looked for */
+    struct span dump, digest, content_type, charset_declared, date, license, robots, tdm_reservation, tdm_policy;
+};
+/* Appends it as JSON.  ERR_NOMEM. */
+int extract_put_source(struct buf *b, const struct extract_source *s);
+
 /* A field that few formats have. */
 struct extract_more {
     const char *key;
@@ -110,14 +122,15 @@ struct extract_more {
 /* A document's fields.  Bytes that are not UTF-8 are repaired.  id, url, title, date, lang and
  * text are always written, the others unless p is NULL or n is 0. */
 struct extract_fields {
-    struct span url, title, date, lang, author, canonical, crawled, text;
+    struct span url, title, date, lang, author, canonical, text;
+    struct extract_source source; /* without `record` its place is the item's */
     const struct extract_more *more; /* set where they are not empty */
     int n_more;
     const char *page_kind; /* NULL: not known */
     double page_kind_score;
     const char *extractor; /* NULL: not a page */
 };
-/* Sets id and the fields, text last.  ERR_NOMEM. */
+/* Sets id, the fields, source and, last, text.  ERR_NOMEM. */
 int extract_set_fields(struct doc *d, const struct extract_item *it, const struct extract_fields *f, struct err *e);
 
 /* Whether a file's name ends in one of these (NULL at the end), maybe with a compressor's

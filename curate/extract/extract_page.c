@@ -14,11 +14,13 @@ struct page_item {
     struct extract_item item;
     struct http_head head; /* what HTTP head the block begins with */
     enum page_kind kind;
-    struct span uri, date, mime, identified, block, block_digest, payload_digest;
+    uint64_t member, stored, within; /* its place in the archive as stored (struct warc_record) */
+    struct span dump, uri, date, mime, identified, block, block_digest, payload_digest;
 };
 
 enum {
     LONG_PAGE = 1 << 20, /* a file of so many bytes is handed on, not copied */
+    DUMP_MAX = 256,      /* bytes of a dump's name that is believed */
     LANG_MAX = 35        /* bytes of a language tag that is believed */
 };
 
@@ -43,10 +45,10 @@ static enum extract_match probe_html(const struct extract_input *in)
 }
 
 /* An item of a record that was judged, with its bytes; head: what HTTP head its block begins with. */
-static int make_item(const struct warc_record *r, enum page_kind kind, const struct http_head *head,
+static int make_item(const struct warc_record *r, enum page_kind kind, const struct http_head *head, struct span dump,
                      struct page_item **item, struct err *e)
 {
-    size_t n = r->id.n + r->uri.n + r->date.n + r->mime.n + r->identified.n + r->block.n + r->block_digest.n +
+    size_t n = dump.n + r->id.n + r->uri.n + r->date.n + r->mime.n + r->identified.n + r->block.n + r->block_digest.n +
                r->payload_digest.n;
     struct page_item *it = malloc(sizeof *it + n);
     char *at;
@@ -56,6 +58,10 @@ static int make_item(const struct warc_record *r, enum page_kind kind, const str
     at = (char *)(it + 1);
     *it = (struct page_item){.item = {.offset = r->offset, .size = r->block.n}, .kind = kind, .head = *head};
     it->item.id = extract_pack(&at, r->id);
+    it->member = r->member;
+    it->stored = r->stored;
+    it->within = r->within;
+    it->dump = extract_pack(&at, dump);
     it->uri = extract_pack(&at, r->uri);
     it->date = extract_pack(&at, r->date);
     it->mime = extract_pack(&at, r->mime);
@@ -68,11 +74,26 @@ static int make_item(const struct warc_record *r, enum page_kind kind, const str
     return 1;
 }
 
-static int no_state(struct extract_input *in, void **reader, struct err *e)
+/* What is known of an open archive: the dump of which its warcinfo says that it is a part. */
+struct archive {
+    struct buf dump;
+};
+
+static int open_archive(struct extract_input *in, void **reader, struct err *e)
 {
     (void)in;
-    (void)e;
-    *reader = NULL;
+    *reader = calloc(1, sizeof(struct archive));
+    return *reader ? 0 : err_set(e, ERR_NOMEM, "out of memory for a file");
+}
+
+/* Takes "isPartOf: CC-MAIN-2024-10" of a warcinfo record. */
+static int take_info(struct archive *a, struct span block, struct err *e)
+{
+    struct span dump = warc_info(block, "isPartOf");
+
+    buf_clear(&a->dump);
+    if (dump.n && dump.n <= DUMP_MAX && buf_put_span(&a->dump, dump) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a file");
     return 0;
 }
 
@@ -82,20 +103,22 @@ static int next_record(struct extract_input *in, void *reader, struct extract_it
     struct warc_record r;
     struct http_head head;
     enum page_kind kind;
+    struct archive *a = reader;
     int rc;
 
-    (void)reader;
     while ((rc = warc_next(in->stream, &r, e)) > 0) {
         in->counts->records++;
         kind = page_judge(&r, &head);
         in->counts->kind[kind]++;
+        if (kind == PAGE_INFO)
+            TRY(take_info(a, r.block, e));
         if (kind > PAGE_UNSURE)
             continue;
         if (r.cut)
             return err_set(e, ERR_FORMAT,
                            "'%s' at byte %" PRIu64 ": the page of %" PRId64 " bytes is longer than %" PRId64,
                            in->path, r.offset, r.length, in->conf->max_page);
-        TRY(make_item(&r, kind, &head, &it, e));
+        TRY(make_item(&r, kind, &head, buf_span(&a->dump), &it, e));
         *item = &it->item;
         return 1;
     }
@@ -105,8 +128,10 @@ static int next_record(struct extract_input *in, void *reader, struct extract_it
 static void close_archive(struct extract_input *in, void *reader)
 {
     uint64_t n = warc_unseparated(in->stream);
+    struct archive *a = reader;
 
-    (void)reader;
+    buf_free(&a->dump);
+    free(a);
     if (n)
         log_msg(LOG_WARN, "'%s': %" PRIu64 " records are not set apart by empty lines; they were read", in->path, n);
 }
@@ -124,7 +149,7 @@ static int next_html(struct extract_input *in, void *reader, struct extract_item
     r.id = span_of(in->path);
     if (page.n < LONG_PAGE)
         r.block = page;
-    TRY(make_item(&r, PAGE_HTML, &none, &it, e));
+    TRY(make_item(&r, PAGE_HTML, &none, (struct span){NULL, 0}, &it, e));
     *item = &it->item;
     if (page.n < LONG_PAGE)
         return 1;
@@ -182,8 +207,8 @@ static int verify(const struct page_item *it, struct err *e)
     return 0;
 }
 
-static int make_page(struct page_maker *m, const struct page_item *it, struct html_page *out, struct verdict *v,
-                     struct err *e)
+static int make_page(struct page_maker *m, const struct page_item *it, struct html_page *out, struct extract_source *source,
+                     struct verdict *v, struct err *e)
 {
     struct page page;
     bool html = it->kind != PAGE_TEXT;
@@ -191,6 +216,8 @@ static int make_page(struct page_maker *m, const struct page_item *it, struct ht
     if (m->conf->verify)
         TRY(verify(it, e));
     TRY(page_decode(&m->reader, it->block, &it->head, it->mime, html, (size_t)m->conf->max_page, &page, e));
+    source->charset = page.charset;
+    source->charset_declared = page.declared;
     extract_count(&m->counts->entity_bytes, page.entity.n);
     if (page.fault)
         extract_count(&m->counts->faults, 1);
@@ -254,23 +281,36 @@ static int add_http(struct page_maker *m, const struct page_item *it, struct htm
     return add_link(it, "canonical", &m->canonical, &p->canonical);
 }
 
+/* What is known of a page's origin but for its charset, which is set. */
+static void set_source(const struct page_item *it, const struct html_page *p, struct extract_source *s)
+{
+    s->record = it->item.format == &extract_warc;
+    s->offset = it->member;
+    s->length = it->stored;
+    s->within = it->within;
+    s->dump = it->dump;
+    s->digest = it->payload_digest;
+    s->content_type = it->head.status ? it->head.mime : it->mime;
+    s->date = it->date;
+    s->license = p->license;
+    s->robots = p->robots;
+    s->tdm_reservation = p->tdm_reservation;
+    s->tdm_policy = p->tdm_policy;
+}
+
 static int make(void *maker, const struct extract_item *item, struct doc *d, struct verdict *v, struct err *e)
 {
     const struct page_item *it = (const struct page_item *)item;
     struct page_maker *m = maker;
     struct html_page p = {.title = {NULL, 0}};
+    struct extract_source source = {.charset = NULL};
     const char *extractor = it->kind == PAGE_TEXT ? NULL : html_extractor_name(m->conf->html.extractor);
 
-    TRY(make_page(maker, it, &p, v, e));
+    TRY(make_page(maker, it, &p, &source, v, e));
     if (add_http(m, it, &p) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a page");
-    const struct extract_more more[] = {
-        {"site_name", p.site},
-        {"license", p.license},
-        {"robots", p.robots},
-        {"tdm_reservation", p.tdm_reservation},
-        {"tdm_policy", p.tdm_policy},
-    };
+    set_source(it, &p, &source);
+    const struct extract_more more[] = {{"site_name", p.site}};
     return extract_set_fields(d, item,
                               &(struct extract_fields){.url = it->uri,
                                                        .title = p.title,
@@ -278,7 +318,7 @@ static int make(void *maker, const struct extract_item *item, struct doc *d, str
                                                        .lang = p.lang,
                                                        .author = p.author,
                                                        .canonical = p.canonical,
-                                                       .crawled = it->date,
+                                                       .source = source,
                                                        .page_kind = p.kind,
                                                        .page_kind_score = p.kind_score,
                                                        .extractor = extractor,
@@ -291,7 +331,7 @@ static int make(void *maker, const struct extract_item *item, struct doc *d, str
 const struct extract_format extract_warc = {
     .stat = "archives",
     .probe = probe_warc,
-    .open = no_state,
+    .open = open_archive,
     .next = next_record,
     .close = close_archive,
     .maker_open = maker_open,

@@ -246,8 +246,7 @@ int extract_xml_fields(struct xml_maker *m, const struct extract_item *it, const
 {
     const struct extract_more more[] = {
         {"doi", x->field[XML_DOI]},         {"pmcid", x->field[XML_PMCID]},         {"pmid", x->field[XML_PMID]},
-        {"isbn", x->field[XML_ISBN]},       {"license", x->field[XML_LICENSE]},     {"publisher", x->field[XML_PUBLISHER]},
-        {"keywords", x->field[XML_KEYWORDS]},
+        {"isbn", x->field[XML_ISBN]},       {"publisher", x->field[XML_PUBLISHER]}, {"keywords", x->field[XML_KEYWORDS]},
     };
     struct extract_item with_id = *it;
 
@@ -262,6 +261,7 @@ int extract_xml_fields(struct xml_maker *m, const struct extract_item *it, const
                                                        .date = x->field[XML_DATE],
                                                        .lang = x->field[XML_LANG],
                                                        .author = x->field[XML_AUTHOR],
+                                                       .source.license = x->field[XML_LICENSE],
                                                        .more = more,
                                                        .n_more = sizeof more / sizeof *more,
                                                        .text = x->text},

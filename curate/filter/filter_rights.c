@@ -81,7 +81,7 @@ static struct span without_version(struct span s)
 /* 1 if a licence is stated (or none is, by `missing`) that is not on the list. */
 static double license(struct filter_text *t, int missing)
 {
-    struct span said = filter_field(t, "license"), name;
+    struct span said = filter_source(t, "license"), name;
     char text[LICENSE_MAX];
 
     if (missing || !said.n)
@@ -100,7 +100,7 @@ enum { NOINDEX, NOAI, NOIMAGEAI, NOARCHIVE };
 
 static double robots(struct filter_text *t, int which)
 {
-    struct span list = filter_field(t, "robots");
+    struct span list = filter_source(t, "robots");
 
     return robots_has(list, directives[which]) || (which == NOINDEX && robots_has(list, "none"));
 }
@@ -108,7 +108,7 @@ static double robots(struct filter_text *t, int which)
 static double reserved(struct filter_text *t, int arg)
 {
     (void)arg;
-    return span_is(filter_field(t, "tdm_reservation"), "1");
+    return span_is(filter_source(t, "tdm_reservation"), "1");
 }
 
 static const struct rule rules[] = {

@@ -79,6 +79,15 @@ struct span filter_field(struct filter_text *t, const char *key)
     return s;
 }
 
+struct span filter_source(struct filter_text *t, const char *key)
+{
+    struct span s;
+
+    if (doc_source(t->doc, key, &s) < 0)
+        filter_fail(t, ERR_NOMEM, "a field");
+    return s;
+}
+
 const struct lang *filter_lang(struct filter_text *t)
 {
     if (filter_first(&t->have, PART_LANG)) {

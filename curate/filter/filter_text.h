@@ -48,6 +48,8 @@ void filter_text_free(struct filter_text *t);
 
 /* A string field of the document; p is NULL if there is none. */
 struct span filter_field(struct filter_text *t, const char *key);
+/* The same of its object `source` (doc_source). */
+struct span filter_source(struct filter_text *t, const char *key);
 /* The language to go by: English unless --lang says another, or to take the document's
  * field; NULL: one that is not known. */
 const struct lang *filter_lang(struct filter_text *t);

@@ -142,6 +142,63 @@ struct span doc_string(struct doc *d, const char *key)
     return s;
 }
 
+/* Behind the string that begins at i of valid JSON. */
+static size_t string_end(struct span s, size_t i)
+{
+    for (i++; s.p[i] != '"'; i++)
+        i += s.p[i] == '\\';
+    return i + 1;
+}
+
+/* Behind the value that begins at i, at the comma or bracket that ends it. */
+static size_t value_end(struct span s, size_t i)
+{
+    for (int depth = 0; depth || !strchr(",}", s.p[i]);) {
+        if (s.p[i] == '"') {
+            i = string_end(s, i);
+        } else {
+            depth += (s.p[i] == '{' || s.p[i] == '[') - (s.p[i] == '}' || s.p[i] == ']');
+            i++;
+        }
+    }
+    return i;
+}
+
+/* The raw value under key of a valid object, maybe with blanks behind it; p NULL: none. */
+static struct span member(struct span object, const char *key)
+{
+    for (size_t i = 1, end; object.p[i] != '}';) {
+        if (object.p[i] != '"') { /* blanks and commas */
+            i++;
+            continue;
+        }
+        end = string_end(object, i);
+        bool found = span_is((struct span){object.p + i + 1, end - i - 2}, key);
+        for (i = end; strchr(" \t\r\n:", object.p[i]); i++)
+            ;
+        end = value_end(object, i);
+        if (found)
+            return (struct span){object.p + i, end - i};
+        i = end;
+    }
+    return (struct span){0};
+}
+
+int doc_source(struct doc *d, const char *key, struct span *text)
+{
+    struct span source = doc_raw(d, "source"), raw = {0};
+
+    *text = (struct span){0};
+    if (source.n && source.p[0] == '{')
+        raw = member(source, key);
+    if (!raw.p)
+        raw = doc_raw(d, key);
+    if (!raw.n || raw.p[0] != '"')
+        return 0;
+    raw.n = string_end(raw, 0);
+    return decode(d, raw, text, NULL) == ERR_NOMEM ? ERR_NOMEM : 0;
+}
+
 /* The field of this name, made if there is none; NULL when memory is out. */
 static struct doc_field *make_field(struct doc *d, const char *key)
 {

@@ -288,7 +288,7 @@ static int run_stage(struct worker *w, int k, struct err *e)
 /* Where the document came from, so that it can be found again, and with full accounts all of it. */
 static int put_origin(struct worker *w, struct slot *s, const struct item *it)
 {
-    struct span url = doc_raw(&s->d, "url");
+    struct span url = doc_raw(&s->d, "url"), source = doc_raw(&s->d, "source");
     struct buf *b = &w->rejects;
 
     if (url.p) {
@@ -299,6 +299,10 @@ static int put_origin(struct worker *w, struct slot *s, const struct item *it)
         TRY(json_put_key(b, "file"));
         TRY(json_put_name(b, s->d.file));
         TRY(json_put_count(b, "offset", s->d.offset));
+    }
+    if (source.p && !w->pass->c.full) {
+        TRY(json_put_key(b, "source"));
+        TRY(buf_put_span(b, source));
     }
     if (!w->pass->c.full)
         return 0;

@@ -16,7 +16,7 @@ page() { printf '%s<html lang=en><title>Page %s</title><p>This is page %s. %s</p
 ids() { sed -n 's/^{"id":"\([^"]*\)".*/\1/p' "$1" | tr '\n' ' '; }
 
 {
-    record warcinfo 0 'software: x'
+    record warcinfo 0 'software: x\r\nispartof: CC-MAIN-2020-05'
     record request 1 'GET / HTTP/1.1\r\n\r\n'
     record response 2 "$(page 2)"
     record response 3 'HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\n\r\n<p>no'
@@ -31,16 +31,47 @@ equal 'the pages, in order' "$(ids a.jsonl)" '<urn:x:2> <urn:x:7> '
 has 'url' a.jsonl '"url":"http://h/2"'
 has 'title' a.jsonl '"title":"Page 2"'
 has 'language' a.jsonl '"lang":"en"'
-has 'the date of the crawl' a.jsonl '"crawled":"2020-01-02T03:04:05Z"'
+has 'where it came from' a.jsonl '"source":{"dump":"CC-MAIN-2020-05","file":"a.warc","offset":447,"length":390,"content_type":"text/html; charset=utf-8","charset":"utf-8","date":"2020-01-02T03:04:05Z"}'
 has 'text' a.jsonl "This is page 7. $words"
-has 'a page without text is dropped' r.jsonl '{"id":"<urn:x:6>","stage":"extract","rule":"empty","value":0,"threshold":1,"url":"http://h/6","file":"a.warc","offset":1546}'
+has 'a page without text is dropped' r.jsonl '{"id":"<urn:x:6>","stage":"extract","rule":"empty","value":0,"threshold":1,"url":"http://h/6","file":"a.warc","offset":1573,"source":{"dump":"CC-MAIN-2020-05","file":"a.warc","offset":1573,"length":273,"content_type":"text/html; charset=utf-8","charset":"utf-8","date":"2020-01-02T03:04:05Z"}}'
 has 'what was passed over is counted' s.json '"passed_over":{"info":1,"request":1,"revisit":1,"status":1,"media_type":1}'
 
 # What HTTP says of a page's use is joined with what the page says.
 record response 9 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Robots-Tag: NOAI\r\nX-Robots-Tag: bot: nofollow\r\nTDM-Reservation: 1\r\nTDM-Policy: http://h/p.json\r\nContent-Language: de\r\nLink: <l.html>; rel="license", </9>; rel=canonical\r\n\r\n'"<meta name=robots content='noindex, noai'><meta name=tdm-reservation content=0><meta property=og:site_name content=H><p>$words" >rights.warc
 check 'a page with rights' quern extract rights.warc -o rights.jsonl
-has 'has them as fields' rights.jsonl '"site_name":"H","license":"http://h/l.html","robots":"noai, noindex","tdm_reservation":"1","tdm_policy":"http://h/p.json"'
+has 'has them as fields' rights.jsonl '"site_name":"H"'
+has 'and in source' rights.jsonl '"license":"http://h/l.html","robots":"noai, noindex","tdm_reservation":"1","tdm_policy":"http://h/p.json"}'
 has 'and language and address' rights.jsonl '"lang":"de","canonical":"http://h/9"'
+
+# Members of an archive: a record by itself, two together, one cut over two, the last.
+{
+    record warcinfo 0 'software: x' | gzip -n
+    record response 2 "$(page 2)" | gzip -n
+    { record response 3 "$(page 3)"; record response 4 "$(page 4)"; } | gzip -n
+    record response 5 "$(page 5)" | head -c 300 | gzip -n
+    record response 5 "$(page 5)" | tail -c +301 | gzip -n
+    record response 6 "$(page 6)" | gzip -n
+} >members.warc.gz
+# place KEY ID: a number of its source.
+place() { sed -n "/urn:x:$2>/s/.*\"$1\":\([0-9]*\).*/\1/p" members.jsonl; }
+check 'extracts members' quern extract members.warc.gz -o members.jsonl
+for id in 2 3 4 5 6; do
+    length=$(place length $id) within=$(place within $id)
+    tail -c +$(($(place offset $id) + 1)) members.warc.gz | head -c "${length:-9999}" | gzip -dc | tail -c +$((${within:-0} + 1)) >member
+    record response $id "$(page $id)" >record
+    if [ $id = 3 ]; then
+        equal 'a record before others in its member has no length' "$length" ''
+        head -c "$(wc -c <record)" member | cmp -s - record || bad "record $id is where source says"
+    else
+        same "record $id is where source says" member record
+    fi
+done
+equal 'one that does not begin its member says where it does' "$(place within 3):$(place within 4)" ":$(record response 3 "$(page 3)" | wc -c)"
+printf '{"id":"a","text":"x y","source":{"file":"a.warc"}}\n' >origin.jsonl
+quern filter -q --preset gopher-quality --rejects r.jsonl -o kept.jsonl origin.jsonl
+has 'what a stage drops keeps its source' r.jsonl '"source":{"file":"a.warc"}}'
+quern filter -q --preset gopher-quality --rejects r.jsonl --rejects-full -o kept.jsonl origin.jsonl
+equal 'once, with all of it' "$(grep -o '"source"' r.jsonl | wc -l)" 1
 
 # A text that was converted has no HTTP head, whatever it begins with.
 record conversion 8 "HTTP/1.1 200 OK\\r\\n\\r\\nis how an answer begins. $words" |
@@ -49,12 +80,14 @@ check 'extracts a conversion record' quern extract conversion.warc -o conversion
 has 'no head is taken off it' conversion.jsonl '"text":"HTTP/1.1 200 OK'
 
 # containers, standard input, threads
+place='s/"file":"[^"]*","offset":[0-9]*,\("length":[0-9]*,\)\?\("within":[0-9]*,\)\?//'
 gzip -c a.warc >a.warc.gz
-quern extract -q a.warc.gz >b.jsonl
+quern extract -q a.warc | sed "$place" >a.jsonl
+quern extract -q a.warc.gz | sed "$place" >b.jsonl
 same 'gzip' a.jsonl b.jsonl
-quern extract -q - <a.warc.gz >b.jsonl
+quern extract -q - <a.warc.gz | sed "$place" >b.jsonl
 same 'standard input as -' a.jsonl b.jsonl
-quern extract -q <a.warc >b.jsonl
+quern extract -q <a.warc | sed "$place" >b.jsonl
 same 'standard input' a.jsonl b.jsonl
 for _ in {1..300}; do cat a.warc.gz; done >many.warc.gz
 quern extract -q -j1 many.warc.gz a.warc many.warc.gz >b.jsonl

@@ -6,11 +6,14 @@
 doc() { printf '{"id":"%s"%s,"text":"x"}\n' "$1" "${2:+,$2}"; }
 {
     doc plain
-    doc noai '"robots":"noai, nofollow"'
+    doc noai '"source":{"file":"a.warc","robots":"noai, nofollow"}'
     doc capitals '"robots":"NoIndex"'
     doc none '"robots":"none"'
     doc other '"robots":"nofollow, max-snippet:20, noarchive, noimageai"'
-    doc reserved '"tdm_reservation":"1"'
+    doc reserved '"source": {"digest":"sha1:\\\"}", "x": [{"robots":"noai"}, 1.5], "tdm_reservation" : "1" }'
+    doc nested '"source":{"x":{"robots":"noai"},"robotsx":"noai","robots":{"robots":"noai"}}'
+    doc other_source '"source":"robots"'
+    doc empty_source '"source":{ }'
     doc free '"tdm_reservation":"0"'
 } >robots.jsonl
 ids() { sed -n 's/^{"id":"\([^"]*\)".*/\1/p' "$@" | tr '\n' ' '; }
@@ -18,7 +21,7 @@ fates() { sed -n 's/^{"id":"\([^"]*\)".*"rule":"\([^"]*\)".*/\1:\2/p' r.jsonl | 
 
 status 'rights' 0 quern filter -q --preset rights --rejects r.jsonl -o kept.jsonl robots.jsonl
 equal 'drop what may not be used' "$(fates)" 'noai:noai capitals:noindex none:noindex reserved:tdm_reservation '
-equal 'and nothing else' "$(ids kept.jsonl)" 'plain other free '
+equal 'and nothing else' "$(ids kept.jsonl)" 'plain other nested other_source empty_source free '
 check 'why' quern why noai reserved --rejects r.jsonl
 has 'has words for a directive' out '1 is above 0: 1 if robots are told noai'
 has 'and for a reservation' out '1 is above 0: 1 if text and data mining is reserved'
@@ -29,7 +32,7 @@ equal 'each rule can be turned on and off' "$(fates)" 'noai:noai other:noarchive
 {
     doc by '"license":"https://creativecommons.org/licenses/by/4.0/"'
     doc by3 '"license":"http://creativecommons.org/licenses/BY/3.0/de/deed.en"'
-    doc sa '"license":"CC BY-SA 4.0"'
+    doc sa '"source":{"license":"CC BY\u002dSA 4.0"}'
     doc nd '"license":"https://creativecommons.org/licenses/by-nd/4.0"'
     doc zero '"license":"https://creativecommons.org/publicdomain/zero/1.0/"'
     doc own '"license":"https://e.org/Terms/"'
