@@ -466,7 +466,7 @@ static int train(const struct tool *t, char **paths, int n_paths)
                       " merges in '%s'",
             r.texts, r.bytes, r.words, r.tokens, r.merges, made);
     if (r.tokens < x.vocab_size)
-        log_msg(LOG_WARN, "the corpus has no more pairs to join: %" PRIu32 " tokens, not %" PRIu32, r.tokens,
+        log_msg(LOG_WARN, "the corpus has no more to make tokens of: %" PRIu32 ", not %" PRIu32, r.tokens,
                 x.vocab_size);
     if (r.bad)
         log_msg(LOG_WARN, "%" PRIu64 " lines were bad and were skipped", r.bad);
@@ -515,8 +515,8 @@ int main(int argc, char **argv)
         .about = "train a tokenizer; encode and decode with it; look into it",
         .details =
             "train makes a byte-level BPE tokenizer.json from JSON lines (\"text\") or plain text (each line a "
-            "text), with the merges that Hugging Face's trainer finds.  encode prints the ids of a text "
-            "(standard input by default) separated by spaces; with --jsonl, of each line, a document or a JSON "
+            "text), with the merges that Hugging Face's trainer finds, or another kind (--model).  encode prints the ids of a "
+            "text (standard input by default) separated by spaces; with --jsonl, of each line, a document or a JSON "
             "string, as a JSON array.  decode is the reverse.  chat prints the text that a chat template makes of each line, a "
             "conversation as quern tokenize takes it, and from which byte to which its answers are, as a JSON "
             "array.  info says what a tokenizer is.  verify "

@@ -2,6 +2,7 @@
 
 #include "tokenize/merges.h"
 #include "tokenize/train_symbols.h"
+#include "tokenize/train_unigram.h"
 #include "tokenize/train_words.h"
 #include "tokenize/train_write.h"
 
@@ -32,8 +33,15 @@ static int check(const struct train_options *x, struct err *e)
         return err_set(e, ERR_ARG, "no file to write is named");
     if (kind->characters && (x->folder || x->ranks || x->pattern || x->ties != TRAIN_TIES_HUGGINGFACE))
         return err_set(e, ERR_ARG, "vocab.json and merges.txt, ranks, a pattern and the ties of tiktoken are for BPE of bytes");
-    if (x->spm && x->model != TRAIN_BYTE_FALLBACK)
-        return err_set(e, ERR_ARG, "a SentencePiece model is for BPE with byte fallback");
+    if (x->spm && x->model != TRAIN_BYTE_FALLBACK && !kind->scored)
+        return err_set(e, ERR_ARG, "a SentencePiece model is for BPE with byte fallback and for Unigram");
+    if (kind->scored && (x->min_frequency || x->max_length))
+        return err_set(e, ERR_ARG, "Unigram has no least frequency of pairs, and its tokens have at most %d characters",
+                       UNIGRAM_LONGEST);
+    if (kind->scored && !unigram_seed_can())
+        return err_set(e, ERR_UNSUPPORTED, "Unigram needs libdivsufsort, which this build does without");
+    if (x->byte_fallback && !kind->scored)
+        return err_set(e, ERR_ARG, "byte fallback is an option of Unigram; of BPE it is a model (byte-fallback)");
     if (x->memory < TRAIN_MEMORY_MIN)
         return err_set(e, ERR_ARG, "training takes at least %d MiB of memory", TRAIN_MEMORY_MIN >> 20);
     if (!kind->characters && x->vocab_size < 256 + specials)
@@ -47,6 +55,8 @@ int train_tokenizer(char *const *paths, int n_paths, const struct train_options 
 {
     struct word_counts counts;
     struct train_words words = {0};
+    struct train_unigram unigram = {0};
+    bool scored = train_kinds[x->model].scored;
     struct train_symbols s = {0};
     struct buf found = {0};
     int rc;
@@ -57,11 +67,12 @@ int train_tokenizer(char *const *paths, int n_paths, const struct train_options 
     if (rc == 0)
         rc = train_symbols_make(&s, &counts, x, e);
     if (rc == 0)
-        rc = train_words_make(&words, &counts, x, &s, e);
+        rc = scored ? train_unigram_read(&unigram, &counts, x, e) : train_words_make(&words, &counts, x, &s, e);
     word_counts_free(&counts);
     if (rc == 0)
-        rc = find_merges(&words, &s, x, &found, e);
+        rc = scored ? train_unigram_find(&unigram, x, &s, e) : find_merges(&words, &s, x, &found, e);
     train_words_free(&words);
+    train_unigram_free(&unigram);
     if (rc == 0)
         rc = train_symbols_end(&s, x, e);
     r->tokens = s.vocab.n;

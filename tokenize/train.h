@@ -1,4 +1,4 @@
-/* tokenize/train.h -- training of tokenizers by byte pair encoding (train_kind.h has the kinds).
+/* tokenize/train.h -- training of tokenizers (train_kind.h has the kinds): by byte pair encoding, or Unigram (unigram_train.h).
  *
  * The pair that occurs most is joined, again and again.  Ties and ids of BPE of bytes are those of Hugging Face's
  * BpeTrainer on the same texts (the pair of the lowest ids; special tokens, then all 256 bytes in
@@ -23,6 +23,7 @@ struct train_options {
     uint64_t min_frequency;  /* pairs that occur less are not joined */
     uint32_t max_length;     /* Hugging Face's max_token_length: tokens are shorter, in bytes; 0: no bound */
     int ties;                /* enum train_ties; tiktoken's: BPE of bytes only */
+    bool byte_fallback;      /* Unigram: a character without a token is the tokens of its bytes */
     double coverage;         /* kinds of characters: the share of all characters whose own have tokens */
     const char *const *specials;
     int n_specials;
@@ -34,7 +35,7 @@ struct train_options {
     const char *output;      /* a tokenizer.json; any of the four may be NULL */
     const char *folder;      /* BPE of bytes: which gets vocab.json and merges.txt; made if need be */
     const char *ranks;       /* BPE of bytes: tiktoken's; the 256 bytes and the merges, from 0 on */
-    const char *spm;         /* byte fallback: a SentencePiece model */
+    const char *spm;         /* byte fallback, Unigram: a SentencePiece model */
     void (*bad)(const struct corpus_line *line, const struct err *e); /* told of each bad line */
 };
 

@@ -19,6 +19,7 @@ struct train_options train_conf_options(const struct train_conf *c)
                               .ties = c->ties,
                               .specials = c->specials.n ? c->specials.v : kind->specials,
                               .n_specials = c->specials.n,
+                              .byte_fallback = c->byte_fallback,
                               .coverage = c->coverage,
                               .memory = c->memory ? (uint64_t)c->memory : half_of_memory(),
                               .tmp = c->tmp,

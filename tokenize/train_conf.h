@@ -11,6 +11,7 @@ struct train_conf {
     const char *output, *folder, *ranks, *spm, *tmp;
     int64_t vocab_size, min_frequency, max_length, memory; /* memory 0: by the machine */
     int model, ties;
+    bool byte_fallback;
     double coverage;
     struct opt_list specials; /* none: the kind's; free with opt_list_free */
 };
@@ -20,7 +21,7 @@ struct train_conf {
 /* The rows of an option table. */
 #define TRAIN_OPTS(c)                                                                                                        \
     OPT_ENUM(0, "model", &(c).model, TRAIN_MODELS,                                                                           \
-             "bpe: of bytes; byte-fallback: of characters, as Llama 2's; wordpiece: as BERT's"),                             \
+             "bpe: of bytes; byte-fallback: of characters, as Llama 2's; wordpiece: as BERT's; unigram: as SentencePiece's"), \
     OPT_INT(0, "vocab-size", &(c).vocab_size, 257, 1 << 23, "tokens, special ones and 256 bytes included"),                  \
     OPT_INT(0, "min-frequency", &(c).min_frequency, 0, INT64_MAX, "join no pair that is rarer"),                             \
     OPT_INT(0, "max-token-length", &(c).max_length, 0, UINT32_MAX,                                                           \
@@ -28,13 +29,14 @@ struct train_conf {
     OPT_ENUM(0, "ties", &(c).ties, "huggingface|tiktoken",                                                                   \
              "which of two equally frequent pairs: the one of lower ids, or the one that comes first"),                      \
     OPT_NUM(0, "character-coverage", &(c).coverage, 0, 1,                                                                    \
-            "byte-fallback, wordpiece: the most frequent characters that make up this share of all have tokens"),            \
+            "all but bpe: the most frequent characters that make up this share of all have tokens"),                         \
+    OPT_FLAG(0, "byte-fallback", &(c).byte_fallback, "unigram: other characters are the tokens of their bytes"),             \
     OPT_LIST(0, "special-tokens", &(c).specials, "TOKEN",                                                                    \
              "a special token; may be repeated (the first: for what is unknown); if none is given, the usual ones"),         \
     OPT_OUT('o', "output", &(c).output, "FILE", "where the tokenizer.json goes"),                                            \
     OPT_FOLDER(0, "vocab-merges", &(c).folder, "FOLDER", "where vocab.json and merges.txt go"),                              \
     OPT_OUT(0, "ranks", &(c).ranks, "FILE", "where tiktoken's ranks go"),                                                    \
-    OPT_OUT(0, "sentencepiece-model", &(c).spm, "FILE", "byte-fallback: where a SentencePiece model goes"),                  \
+    OPT_OUT(0, "sentencepiece-model", &(c).spm, "FILE", "byte-fallback, unigram: where a SentencePiece model goes"),         \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX,                                                                         \
              "memory to take, from 64M; the rest is on disk; 0: half of what the machine, the container and ulimit allow"),  \
     OPT_FOLDER(0, "tmp", &(c).tmp, "DIR",                                                                                    \

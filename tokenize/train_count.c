@@ -85,9 +85,8 @@ static int count_words(struct counter *k, const char *text, uint32_t begin, cons
 static int count_steps(struct counter *k, struct span text, struct err *e)
 {
     const struct rules *r = k->c->steps->rules;
-    const struct strings *pieces = &k->rules.pieces;
-    const uint32_t *ends;
-    uint32_t begin = 0;
+    struct strings *pieces = &k->rules.pieces;
+    uint32_t *ends, begin = 0;
 
     buf_clear(&k->repaired);
     if (!utf8_valid(text)) {
@@ -99,7 +98,12 @@ static int count_steps(struct counter *k, struct span text, struct err *e)
     if (!text.n)
         return 0;
     TRY(rules_pieces(r, &k->rules, text, e));
-    ends = (const uint32_t *)(const void *)pieces->ends.p;
+    ends = (uint32_t *)(void *)pieces->ends.p;
+    if (train_kinds[k->c->x->model].scored && pieces->ends.n) {
+        if (buf_putc(&pieces->text, 0) < 0)
+            return no_memory(e);
+        ends[strings_n(pieces) - 1]++;
+    }
     for (size_t i = 0, n, all = strings_n(pieces); i < all; i += n) {
         n = all - i < ENDS ? all - i : ENDS;
         TRY(count_words(k, pieces->text.p, begin, ends + i, n, e));

@@ -22,7 +22,7 @@ int word_counts_make(struct word_counts *w, char *const *paths, int n_paths, con
                      struct train_result *r, struct err *e);
 /* Puts the words on disk if they are in memory. */
 int word_counts_move(struct word_counts *w, const struct train_options *x, struct err *e);
-/* Takes one word; 0, or what ends the giving. */
+/* Takes one word, of kinds that are scored with a zero byte behind it if it ended its text; 0, or what ends the giving. */
 typedef int word_counts_fn(void *arg, struct span word, uint64_t count, struct err *e);
 /* Gives each word to fn. */
 int word_counts_each(struct word_counts *w, word_counts_fn *fn, void *arg, struct err *e);

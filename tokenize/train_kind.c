@@ -8,6 +8,17 @@ static const char byte_level[] =
     "{\n    \"type\": \"ByteLevel\",\n    \"add_prefix_space\": false,\n    \"trim_offsets\": true,\n"
     "    \"use_regex\": true\n  }";
 
+/* Spaces are U+2581, one in front of all text; and back. */
+#define SPACES_MARKED \
+    "{\n    \"type\": \"Sequence\",\n    \"normalizers\": [\n" \
+    "      {\"type\": \"Prepend\", \"prepend\": \"" MARK "\"},\n" \
+    "      {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"" MARK "\"}\n    ]\n  }"
+#define SPACES_BACK \
+    "{\n    \"type\": \"Sequence\",\n    \"decoders\": [\n" \
+    "      {\"type\": \"Replace\", \"pattern\": {\"String\": \"" MARK "\"}, \"content\": \" \"},\n" \
+    "      {\"type\": \"ByteFallback\"},\n      {\"type\": \"Fuse\"},\n" \
+    "      {\"type\": \"Strip\", \"content\": \" \", \"start\": 1, \"stop\": 0}\n    ]\n  }"
+
 const struct train_kind train_kinds[] = {
     [TRAIN_BPE] = {.specials = {"<|endoftext|>"},
                    .decoder = byte_level,
@@ -23,17 +34,12 @@ const struct train_kind train_kinds[] = {
          .longest = 16, /* as SentencePiece's trainer has it */
          .always = MARK,
          .specials = {"<unk>", "<s>", "</s>"},
-         .normalizer = "{\n    \"type\": \"Sequence\",\n    \"normalizers\": [\n"
-                       "      {\"type\": \"Prepend\", \"prepend\": \"" MARK "\"},\n"
-                       "      {\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"" MARK "\"}\n    ]\n  }",
+         .normalizer = SPACES_MARKED,
          .pre_tokenizer = "{\n    \"type\": \"Split\",\n    \"pattern\": {\n"
                           "      \"Regex\": \"\\\\p{N}|" MARK "*[\\\\p{L}\\\\p{M}]+|" MARK
                           "*[^" MARK "\\\\p{L}\\\\p{M}\\\\p{N}]+|" MARK "+\"},\n"
                           "    \"behavior\": \"Isolated\",\n    \"invert\": false\n  }",
-         .decoder = "{\n    \"type\": \"Sequence\",\n    \"decoders\": [\n"
-                    "      {\"type\": \"Replace\", \"pattern\": {\"String\": \"" MARK "\"}, \"content\": \" \"},\n"
-                    "      {\"type\": \"ByteFallback\"},\n      {\"type\": \"Fuse\"},\n"
-                    "      {\"type\": \"Strip\", \"content\": \" \", \"start\": 1, \"stop\": 0}\n    ]\n  }",
+         .decoder = SPACES_BACK,
          .merges = true,
          .model = "    \"type\": \"BPE\",\n    \"dropout\": null,\n"
                   "    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n"
@@ -48,4 +54,13 @@ const struct train_kind train_kinds[] = {
          .decoder = "{\n    \"type\": \"WordPiece\",\n    \"prefix\": \"##\",\n    \"cleanup\": true\n  }",
          .model = "    \"type\": \"WordPiece\",\n    \"continuing_subword_prefix\": \"##\",\n"
                   "    \"max_input_chars_per_word\": 100,\n"},
+    [TRAIN_UNIGRAM] =
+        {.characters = true,
+         .scored = true,
+         .specials = {"<unk>", "<s>", "</s>"},
+         .normalizer = SPACES_MARKED,
+         .pre_tokenizer = "{\n    \"type\": \"Metaspace\",\n    \"replacement\": \"" MARK "\",\n"
+                          "    \"prepend_scheme\": \"never\",\n    \"split\": true\n  }",
+         .decoder = SPACES_BACK,
+         .model = "    \"type\": \"Unigram\",\n"},
 };

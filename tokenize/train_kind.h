@@ -10,13 +10,15 @@
 enum train_model {
     TRAIN_BPE,           /* of bytes; text is cut by a pattern */
     TRAIN_BYTE_FALLBACK, /* of characters, spaces written U+2581; a character without a token is the tokens of its bytes */
-    TRAIN_WORDPIECE      /* of characters (BERT's): a word is its longest parts; those behind the first begin with "##" */
+    TRAIN_WORDPIECE,     /* of characters (BERT's): a word is its longest parts; those behind the first begin with "##" */
+    TRAIN_UNIGRAM        /* of characters (SentencePiece's): text becomes the tokens whose scores have the highest sum */
 };
-#define TRAIN_MODELS "bpe|byte-fallback|wordpiece" /* in the order of the enum */
+#define TRAIN_MODELS "bpe|byte-fallback|wordpiece|unigram" /* in the order of the enum */
 
 struct train_kind {
     bool characters;         /* tokens are made of characters; all else but specials is for these kinds */
     bool bytes;              /* bytes have tokens, <0x00> to <0xFF> */
+    bool scored;             /* tokens have scores and are not made by merges; the last word of a text is marked */
     uint32_t longest;        /* characters of a token; 0: no bound */
     const char *inside;      /* stands in front of a token that does not begin its word; NULL: nothing */
     const char *always;      /* the character that has a token in any case; NULL: none */

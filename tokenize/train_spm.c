@@ -2,7 +2,7 @@
 
 enum wire { VARINT = 0, BYTES = 2, FIXED32 = 5 };
 enum piece_type { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, BYTE = 6 };
-enum { BPE = 2 };
+enum { UNIGRAM = 1, BPE = 2 };
 
 /* Numbers of fields in sentencepiece_model.proto. */
 enum { MODEL_PIECE = 1, MODEL_TRAINER = 2, MODEL_NORMALIZER = 3 };
@@ -62,14 +62,15 @@ int train_spm_put(struct buf *b, const struct train_options *x, const struct tra
         int type = id == 0 ? UNKNOWN : id < specials ? CONTROL : id < s->first_joined ? BYTE : NORMAL;
         buf_clear(&part);
         put_bytes(&part, PIECE_TEXT, vocab_get(&s->vocab, id));
-        put_float(&part, PIECE_SCORE, type == NORMAL ? -(float)(id - s->first_joined) : 0);
+        put_float(&part, PIECE_SCORE, type != NORMAL ? 0 : s->kind->scored ? train_symbols_score(s, id)
+                                                                           : -(float)(id - s->first_joined));
         put_number(&part, PIECE_TYPE, type);
         put_bytes(b, MODEL_PIECE, buf_span(&part));
     }
     buf_clear(&part);
-    put_number(&part, TRAINER_MODEL_TYPE, BPE);
+    put_number(&part, TRAINER_MODEL_TYPE, s->kind->scored ? UNIGRAM : BPE);
     put_number(&part, TRAINER_VOCAB_SIZE, s->vocab.n);
-    put_number(&part, TRAINER_BYTE_FALLBACK, 1);
+    put_number(&part, TRAINER_BYTE_FALLBACK, s->kind->bytes || x->byte_fallback);
     put_named(&part, x, s);
     put_bytes(b, MODEL_TRAINER, buf_span(&part));
     buf_clear(&part);

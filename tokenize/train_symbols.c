@@ -76,38 +76,49 @@ static int count_characters(void *arg, struct span word, uint64_t count, struct 
     return 0;
 }
 
-struct counted {
-    uint64_t count;
-    uint32_t cp;
-};
-
 static int by_count(const void *a, const void *b)
 {
-    const struct counted *x = a, *y = b;
+    const struct train_char *x = a, *y = b;
 
     return x->count != y->count ? (x->count < y->count ? 1 : -1) : x->cp < y->cp ? -1 : 1;
 }
 
 static int by_code_point(const void *a, const void *b)
 {
-    const struct counted *x = a, *y = b;
+    const struct train_char *x = a, *y = b;
 
     return (x->cp > y->cp) - (x->cp < y->cp);
 }
 
-/* Puts the most frequent characters that are the wanted share of all to the front; their number. */
-static size_t choose_characters(struct counted *v, size_t n, double coverage)
+/* Leaves only those in front that are the wanted share of all. */
+static void cut_chars(struct buf *chars, double coverage)
 {
+    const struct train_char *v = (const struct train_char *)(const void *)chars->p;
+    size_t n = chars->n / sizeof *v, k = 0;
     uint64_t total = 0, sum = 0;
-    size_t k = 0;
 
     for (size_t i = 0; i < n; i++)
         total += v[i].count;
-    qsort(v, n, sizeof *v, by_count);
     while (k < n && (double)sum < coverage * (double)total)
         sum += v[k++].count;
-    qsort(v, k, sizeof *v, by_code_point);
-    return k;
+    chars->n = k * sizeof *v;
+}
+
+int train_chars_choose(struct word_counts *words, double coverage, uint32_t never, struct buf *chars, struct err *e)
+{
+    uint64_t *counts = calloc(CODE_POINTS, sizeof *counts);
+    int rc = counts ? word_counts_each(words, count_characters, counts, e) : no_memory(e);
+
+    for (uint32_t cp = 1; cp < CODE_POINTS && rc == 0; cp++)
+        if (counts[cp] && cp != never && buf_put(chars, &(struct train_char){counts[cp], cp}, sizeof(struct train_char)) < 0)
+            rc = no_memory(e);
+    free(counts);
+    if (rc < 0)
+        return rc;
+    if (chars->n)
+        qsort(chars->p, chars->n / sizeof(struct train_char), sizeof(struct train_char), by_count);
+    cut_chars(chars, coverage);
+    return 0;
 }
 
 /* The tokens of a character. */
@@ -127,34 +138,31 @@ static int add_character(struct train_symbols *s, uint32_t cp, struct err *e)
     return add_new(s, buf_span(&s->text), &s->inside[cp], e);
 }
 
-/* Tokens for the characters of the words, in their order; U+0000, which SentencePiece refuses, has none. */
+/* Tokens for the characters of the words, in their order. */
 static int add_characters(struct train_symbols *s, struct word_counts *words, double coverage, struct err *e)
 {
-    uint64_t *counts = calloc(CODE_POINTS, sizeof *counts);
-    struct buf all = {0};
-    struct counted *v;
+    struct buf chars = {0};
+    struct train_char *v;
     uint32_t always;
     size_t n;
     int rc;
 
     s->first = malloc(CODE_POINTS * sizeof *s->first);
     s->inside = malloc(CODE_POINTS * sizeof *s->inside);
-    rc = counts && s->first && s->inside ? word_counts_each(words, count_characters, counts, e) : no_memory(e);
-    for (uint32_t cp = 0; cp < CODE_POINTS && rc == 0; cp++) {
+    rc = s->first && s->inside ? train_chars_choose(words, coverage, 0, &chars, e) : no_memory(e);
+    for (uint32_t cp = 0; cp < CODE_POINTS && rc == 0; cp++)
         s->first[cp] = s->inside[cp] = MERGES_END;
-        if (cp && counts[cp] && buf_put(&all, &(struct counted){counts[cp], cp}, sizeof *v) < 0)
-            rc = no_memory(e);
-    }
-    v = (struct counted *)(void *)all.p;
-    n = rc == 0 ? choose_characters(v, all.n / sizeof *v, coverage) : 0;
+    v = (struct train_char *)(void *)chars.p;
+    n = chars.n / sizeof *v;
     if (rc == 0 && s->kind->always) {
         utf8_next(s->kind->always, s->kind->always + strlen(s->kind->always), &always);
         rc = add_character(s, always, e);
     }
+    if (rc == 0 && n)
+        qsort(v, n, sizeof *v, by_code_point);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = add_character(s, v[i].cp, e);
-    buf_free(&all);
-    free(counts);
+    buf_free(&chars);
     return rc;
 }
 
@@ -172,6 +180,12 @@ static int add_fallback(struct train_symbols *s, struct err *e)
 
 /* ---- all ---- */
 
+int train_no_room(uint32_t tokens, uint32_t vocab_size, struct err *e)
+{
+    return err_set(e, ERR_ARG, "special tokens and characters are %u tokens already, more than a vocabulary of %u "
+                               "(--character-coverage)", tokens, vocab_size);
+}
+
 int train_symbols_make(struct train_symbols *s, struct word_counts *words, const struct train_options *x, struct err *e)
 {
     s->kind = &train_kinds[x->model];
@@ -179,13 +193,14 @@ int train_symbols_make(struct train_symbols *s, struct word_counts *words, const
         TRY(add_specials(s, x, e));
     if (!s->kind->characters)
         return add_bytes(s, x->ties == TRAIN_TIES_TIKTOKEN, e);
-    if (s->kind->bytes)
+    if (s->kind->bytes || x->byte_fallback)
         TRY(add_fallback(s, e));
     s->first_joined = s->vocab.n;
+    if (s->kind->scored)
+        return 0;
     TRY(add_characters(s, words, x->coverage, e));
     if (s->vocab.n > x->vocab_size)
-        return err_set(e, ERR_ARG, "special tokens and characters are %u tokens already, more than a vocabulary of %u "
-                                   "(--character-coverage)", s->vocab.n, x->vocab_size);
+        return train_no_room(s->vocab.n, x->vocab_size, e);
     return 0;
 }
 
@@ -197,6 +212,7 @@ int train_symbols_end(struct train_symbols *s, const struct train_options *x, st
 void train_symbols_free(struct train_symbols *s)
 {
     vocab_free(&s->vocab);
+    buf_free(&s->scores);
     buf_free(&s->text);
     free(s->first);
     free(s->inside);
@@ -215,6 +231,11 @@ size_t train_symbols_of(const struct train_symbols *s, struct span word, uint32_
         to[n++] = of[cp];
     }
     return n;
+}
+
+float train_symbols_score(const struct train_symbols *s, uint32_t id)
+{
+    return id < s->first_joined ? 0 : ((const float *)(const void *)s->scores.p)[id - s->first_joined];
 }
 
 bool train_symbols_joins(const struct train_symbols *s, struct span token)

@@ -51,6 +51,10 @@ static void put_head(struct buf *b, const struct train_options *x, const struct 
     put_pre_tokenizer(b, kind, pattern);
     buf_printf(b, "  \"post_processor\": %s,\n  \"decoder\": %s,\n  \"model\": {\n%s", kind->characters ? "null" : kind->decoder,
                kind->decoder, kind->model);
+    if (kind->scored) {
+        buf_printf(b, "    \"unk_id\": 0,\n    \"byte_fallback\": %s,\n    \"vocab\": [", x->byte_fallback ? "true" : "false");
+        return;
+    }
     if (kind->characters) {
         buf_puts(b, "    \"unk_token\": ");
         json_put_string(b, span_of(x->specials[0]));
@@ -130,10 +134,15 @@ static int put_tokenizer(struct buf *b, const struct train_options *x, const str
     /* What is put is looked at once, at the end: a buffer that got no memory takes nothing more. */
     for (uint32_t id = 0; id < v->n; id++) {
         buf_puts(b, id ? ",\n      " : "\n      ");
+        if (s->kind->scored)
+            buf_putc(b, '[');
         json_put_string(b, vocab_get(v, id));
-        buf_printf(b, ": %u", id);
+        if (s->kind->scored)
+            buf_printf(b, ", %.9g]", (double)train_symbols_score(s, id));
+        else
+            buf_printf(b, ": %u", id);
     }
-    buf_puts(b, "\n    }");
+    buf_puts(b, s->kind->scored ? "\n    ]" : "\n    }");
     if (s->kind->merges)
         rc = put_all_merges(b, s, m, n);
     rc = rc < 0 ? rc : buf_puts(b, "\n  }\n}\n");

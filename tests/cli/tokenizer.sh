@@ -147,7 +147,7 @@ status "special tokens of one's own" 0 quern tokenizer train --vocab-size 300 --
 check "they are there" quern tokenizer info s.json
 has "the end of document is one" out "eod         1 </s>"
 status "a corpus too small" 0 quern tokenizer train --vocab-size 9000 -o small.json "$D/corpus.txt"
-has "it says so" err "no more pairs"
+has "it says so" err "no more to make tokens of"
 status "another pattern" 0 quern tokenizer train --vocab-size 400 --pattern llama3 -o l.json "$D/corpus.txt"
 check "which the file has" quern tokenizer info l.json
 has "by its name" out "pattern     llama3"

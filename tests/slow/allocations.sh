@@ -164,6 +164,8 @@ sweep 'tokenizer chat' quern-tokenizer chat --chat-template "$in/chat.jinja" --l
 sweep 'tokenize conversations' FAIL_KEEP='^out_chat_document' FAIL_RESUME=1 quern-tokenize -j1 --tokenizer "$data/train/sft/tokenizer.json" --chat-template chatml \
     --output-prefix out "$in/chat.jsonl"
 sweep 'tokenizer train' FAIL_KEEP='^out/$' quern-tokenizer train -j1 --memory 64M --vocab-size 280 "$in/docs.jsonl" -o out.json --vocab-merges out --ranks out.ranks
+sweep 'tokenizer train Unigram' quern-tokenizer train -j1 --memory 64M --model unigram --byte-fallback --vocab-size 310 "$in/docs.jsonl" -o out.json \
+    --sentencepiece-model out.model
 sweep 'tokenizer encode' quern-tokenizer encode --tokenizer "$in/tokenizer.json" --jsonl "$in/docs.jsonl"
 sweep 'tokenizer info' quern-tokenizer info --pattern gpt2 --tokenizer "$data/tokenizer/ranks.tiktoken"
 sweep 'tokenizer encode by SentencePiece' quern-tokenizer encode --tokenizer "$data/tokenizer/spm_unigram_user.model" --jsonl "$in/docs.jsonl"

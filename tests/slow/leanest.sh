@@ -14,6 +14,8 @@ PATH=$T/lean/bin:$PATH
 for p in lean/bin/*; do check "${p##*/} runs" "$p" --version; done
 awk 'BEGIN { for (i = 0; i < 300; i++) printf "{\"text\":\"line %d of a text about the sea\"}\n", i }' >a.jsonl
 check 'a tokenizer is made' quern-tokenizer train --vocab-size 300 -o tok.json a.jsonl
+status 'but not of Unigram' 3 quern-tokenizer train --model unigram --vocab-size 300 -o unigram.json a.jsonl
+has 'for want of libdivsufsort' err 'Unigram needs libdivsufsort, which this build does without'
 echo '{{ messages[0].content | upper }}' >upper.jinja
 upper() { printf '{"messages":[{"role":"user","content":"%s"}]}\n' "$1" | quern-tokenizer chat --tokenizer tok.json --chat-template upper.jinja --loss-on all; }
 equal 'a template changes the case of ASCII' "$(upper sea)" '["SEA"]'
