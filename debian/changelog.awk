@@ -1,4 +1,5 @@
-# CHANGELOG.md as Debian's changelog: "## VERSION (YYYY-MM-DD)" begins an entry, "- " a point of it.
+# CHANGELOG.md as Debian's changelog: "## VERSION (YYYY-MM-DD)" begins an entry, "- " a point of it.  What is not released yet
+# has no date, and no entry.
 function close_entry()
 {
     if (date == "")
@@ -9,6 +10,8 @@ function close_entry()
 /^## / {
     close_entry()
     date = substr($3, 2, 10)
+    if (date == "")
+        next
     printf "quern (%s) bookworm; urgency=medium\n\n", $2
     next
 }

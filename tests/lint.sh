@@ -164,6 +164,7 @@ rule_text() {
     local texts
     mapfile -t texts < <(printf '%s\n' "${sources[@]}" | grep -v '_table\.[ch]$')
     LC_ALL=C.UTF-8 grep -nP '\t| +$|^.{131,}' "${texts[@]}" /dev/null | cut -c1-90 | grep . && say "tab, trailing blank or long line"
+    awk 'length > 78 { print FILENAME ":" FNR }' CHANGELOG.md | grep . && say "a line too long for Debian's changelog"
 }
 
 rule_scripts() {
