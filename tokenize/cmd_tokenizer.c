@@ -1,4 +1,4 @@
-/* quern tokenizer: train, encode, decode, chat, info, verify. */
+/* quern tokenizer: train, encode, decode, chat, info, measure, verify. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,16 +10,18 @@
 #include "tokenize/chat.h"
 #include "tokenize/corpus.h"
 #include "tokenize/jinja.h"
+#include "tokenize/measure.h"
 #include "tokenize/tokenizer.h"
 #include "tokenize/train_conf.h"
 
 static struct {
-    const char *tokenizer, *against, *key, *chat, *chat_date;
+    const char *tokenizer, *against, *key, *chat, *chat_date, *by, *stats;
+    struct opt_list measure;
     struct tokenizer_settings settings;
     bool jsonl, allow_special;
     int loss;
     struct train_conf train;
-} o = {.key = "text", .chat = "auto", .train = TRAIN_CONF_INIT};
+} o = {.key = "text", .chat = "auto", .by = "lang", .train = TRAIN_CONF_INIT};
 
 enum { INPUT_MAX = INT32_MAX };
 
@@ -432,19 +434,45 @@ static int verify(const struct tool *t, const struct tokenizer *tok, char **path
     return tool_end(t, counts[0] ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
+/* ---- measure ---- */
+
+/* Measures texts: a table to `to`, and what --stats asks for.  The exit status, or an error. */
+static int measure_texts(const struct tool *t, const struct tokenizer *tok, const char *const *paths, int n, FILE *to,
+                         struct err *e)
+{
+    struct measure_options x = {.key = o.key, .by = o.by, .stats = o.stats, .threads = tool_jobs(t), .bad = report_bad};
+    struct buf table = {0};
+    uint64_t bad;
+    int rc = measure_report(tok, paths, n, &x, &table, &bad, e);
+
+    if (rc == 0)
+        fwrite(table.p, 1, table.n, to);
+    buf_free(&table);
+    return rc < 0 ? rc : bad ? EXIT_SOME_BAD : EXIT_FINE;
+}
+
+static int measure(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
+{
+    struct err e;
+    int rc = measure_texts(t, tok, (const char *const *)paths, n_paths, stdout, &e);
+
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, rc);
+}
+
 /* ---- train ---- */
 
-/* The files of --vocab-merges. */
-static int account(struct err *e)
+/* Measures the texts of --measure with what was made, to standard error. */
+static int measure_made(const struct tool *t, const char *made, struct err *e)
 {
-    static const char *const names[] = {"vocab.json", "merges.txt"};
-    char path[4096];
+    struct tokenizer *tok;
+    int rc;
 
-    for (int i = 0; o.train.folder && i < 2; i++) {
-        snprintf(path, sizeof path, "%s/%s", o.train.folder, names[i]);
-        TRY(run_writes(tool_files(), "--vocab-merges", path, e));
-    }
-    return run_files_check(tool_files(), e);
+    if (o.train.ranks == made && !o.settings.pattern)
+        o.settings.pattern = "gpt2";
+    TRY(tokenizer_open_as(&tok, made, &o.settings, e));
+    rc = measure_texts(t, tok, o.measure.v, o.measure.n, stderr, e);
+    tokenizer_close(tok);
+    return rc;
 }
 
 static int train(const struct tool *t, char **paths, int n_paths)
@@ -453,6 +481,7 @@ static int train(const struct tool *t, char **paths, int n_paths)
     const char *made = x.output ? x.output : x.folder ? x.folder : x.ranks ? x.ranks : x.spm;
     struct train_result r;
     struct err e;
+    int rc = EXIT_FINE;
 
     x.pattern = o.settings.pattern;
     x.key = o.key;
@@ -460,7 +489,7 @@ static int train(const struct tool *t, char **paths, int n_paths)
     x.bad = report_bad;
     if (!made)
         return tool_usage(t, "train needs -o, --vocab-merges, --ranks or --sentencepiece-model");
-    if (account(&e) < 0 || train_tokenizer(paths, n_paths, &x, &r, &e) < 0)
+    if (train_conf_account(&o.train, tool_files(), &e) < 0 || train_tokenizer(paths, n_paths, &x, &r, &e) < 0)
         return tool_fail(t, &e);
     log_msg(LOG_INFO, "%" PRIu64 " texts, %" PRIu64 " bytes, %" PRIu64 " distinct words: %" PRIu32 " tokens, %" PRIu32
                       " merges in '%s'",
@@ -470,7 +499,9 @@ static int train(const struct tool *t, char **paths, int n_paths)
                 x.vocab_size);
     if (r.bad)
         log_msg(LOG_WARN, "%" PRIu64 " lines were bad and were skipped", r.bad);
-    return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
+    if (o.measure.n && (rc = measure_made(t, made, &e)) < 0)
+        return tool_fail(t, &e);
+    return tool_end(t, r.bad ? EXIT_SOME_BAD : rc);
 }
 
 /* What argv[1] asks for; n arguments are there. */
@@ -479,7 +510,8 @@ static int act(struct tool *t, char **argv, int n)
     static const struct {
         const char *name;
         int (*run)(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths);
-    } actions[] = {{"encode", encode}, {"decode", decode}, {"info", info}, {"verify", verify}, {"chat", chat}};
+    } actions[] = {{"encode", encode}, {"decode", decode}, {"info", info},
+                   {"measure", measure}, {"verify", verify}, {"chat", chat}};
     struct tokenizer *tok;
     struct err e;
     size_t i = 0;
@@ -491,7 +523,7 @@ static int act(struct tool *t, char **argv, int n)
     while (n && i < sizeof actions / sizeof *actions && strcmp(argv[1], actions[i].name) != 0)
         i++;
     if (!n || i == sizeof actions / sizeof *actions)
-        return tool_usage(t, "what to do? train, encode, decode, chat, info or verify");
+        return tool_usage(t, "what to do? train, encode, decode, chat, info, measure or verify");
     if (!o.tokenizer && actions[i].run == info && n == 2)
         o.tokenizer = argv[2];
     if (!o.tokenizer)
@@ -509,7 +541,7 @@ int main(int argc, char **argv)
 {
     struct tool t = {
         .name = "tokenizer",
-        .usage = "train|encode|decode|chat|info|verify [options] [FILE...]",
+        .usage = "train|encode|decode|chat|info|measure|verify [options] [FILE...]",
         .operands = OPT_NAMES_INPUT,
         .action = true,
         .about = "train a tokenizer; encode and decode with it; look into it",
@@ -519,8 +551,8 @@ int main(int argc, char **argv)
             "text (standard input by default) separated by spaces; with --jsonl, of each line, a document or a JSON "
             "string, as a JSON array.  decode is the reverse.  chat prints the text that a chat template makes of each line, a "
             "conversation as quern tokenize takes it, and from which byte to which its answers are, as a JSON "
-            "array.  info says what a tokenizer is.  verify "
-            "compares with recorded ids.\n\n"
+            "array.  info says what a tokenizer is.  measure says how short it makes texts: bytes, characters "
+            "and words for tokens, by language.  verify compares with recorded ids.\n\n"
             "A tokenizer is a tokenizer.json, a tekken.json, a SentencePiece .model, a folder with a tokenizer.json or with "
             "vocab.json and merges.txt or encoder.json and vocab.bpe, or a tiktoken rank file.\n\n"
             "Bytes that are not UTF-8 are encoded as they are: decode gives them back.",
@@ -544,15 +576,19 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "jsonl", &o.jsonl, "a line, a text"),
         OPT_STR(0, "json-key", &o.key, "KEY", "where a document has its text"),
         OPT_FLAG(0, "allow-special", &o.allow_special, "special tokens in a text are special"),
+        OPT_STR(0, "by", &o.by, "FIELD", "measure: the field of documents that numbers are given for each value of"),
+        OPT_OUT(0, "stats", &o.stats, "FILE", "measure: write counts as JSON"),
         OPT_IN(0, "against", &o.against, "FILE",
                 "verify: a line of ids for each document of FILE; without FILE, JSON lines with \"text\" and \"ids\""),
         OPT_HEAD("Training"),
         TRAIN_OPTS(o.train),
+        OPT_FILES(0, "measure", &o.measure, "FILE", "measure texts with what was trained; may be repeated", OPT_NAMES_INPUT),
         TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
     int code, n = tool_begin(&t, opts, argc, argv, &code);
 
     if (n >= 0)
         code = act(&t, argv, n);
     opt_list_free(&o.train.specials);
+    opt_list_free(&o.measure);
     return code;
 }

@@ -1,5 +1,7 @@
 #include "tokenize/train_conf.h"
 
+#include <stdio.h>
+
 #include "base/limits.h"
 
 static uint64_t half_of_memory(void)
@@ -31,4 +33,16 @@ struct train_options train_conf_options(const struct train_conf *c)
     while (!c->specials.n && kind->specials[x.n_specials])
         x.n_specials++;
     return x;
+}
+
+int train_conf_account(const struct train_conf *c, struct run_files *files, struct err *e)
+{
+    static const char *const names[] = {"vocab.json", "merges.txt"};
+    char path[4096];
+
+    for (int i = 0; c->folder && i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", c->folder, names[i]);
+        TRY(run_writes(files, "--vocab-merges", path, e));
+    }
+    return run_files_check(files, e);
 }

@@ -4,6 +4,7 @@
 #define TOKENIZE_TRAIN_CONF_H
 
 #include "base/opt.h"
+#include "base/run_files.h"
 #include "tokenize/train.h"
 
 /* As options write them: struct train_options says what each is. */
@@ -44,5 +45,7 @@ struct train_conf {
 
 /* The same for train_tokenizer(), valid as long as c is.  The caller sets what c does not have: pattern, key, threads, bad. */
 struct train_options train_conf_options(const struct train_conf *c);
+/* Puts the files of --vocab-merges on the account of what the run reads and writes.  ERR_ARG: one of them is read too. */
+int train_conf_account(const struct train_conf *c, struct run_files *files, struct err *e);
 
 #endif

@@ -164,6 +164,9 @@ sweep 'tokenizer chat' quern-tokenizer chat --chat-template "$in/chat.jinja" --l
 sweep 'tokenize conversations' FAIL_KEEP='^out_chat_document' FAIL_RESUME=1 quern-tokenize -j1 --tokenizer "$data/train/sft/tokenizer.json" --chat-template chatml \
     --output-prefix out "$in/chat.jsonl"
 sweep 'tokenizer train' FAIL_KEEP='^out/$' quern-tokenizer train -j1 --memory 64M --vocab-size 280 "$in/docs.jsonl" -o out.json --vocab-merges out --ranks out.ranks
+sweep 'tokenizer train and measure' FAIL_KEEP='^out.json$' quern-tokenizer train -j1 --memory 64M --vocab-size 280 "$in/docs.jsonl" -o out.json \
+    --measure "$in/docs.jsonl" --stats out.stats
+sweep 'tokenizer measure' FAIL_ANY=stdout quern-tokenizer measure -j1 --by id --tokenizer "$in/tokenizer.json" "$in/docs.jsonl" --stats out.stats
 sweep 'tokenizer train Unigram' quern-tokenizer train -j1 --memory 64M --model unigram --byte-fallback --vocab-size 310 "$in/docs.jsonl" -o out.json \
     --sentencepiece-model out.model
 sweep 'tokenizer encode' quern-tokenizer encode --tokenizer "$in/tokenizer.json" --jsonl "$in/docs.jsonl"
