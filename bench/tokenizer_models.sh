@@ -34,13 +34,25 @@ runs=1
 s=$(cpu quern-tokenizer train -q -j1 --vocab-size 32000 --vocab-merges "$T/quern" "$T/train")
 bytes=$(stat -c %s "$T/train")
 row "tokenizer-train-32000-${TRAIN_MB}MB" "$s" s "of CPU, $bytes bytes of plain text"
+# Unigram: lines, which are what SentencePiece's trainer takes, without what it passes over.
+python3 -c '
+import json, sys
+with open(sys.argv[2], "w") as text, open(sys.argv[3], "w") as documents:
+    for line in open(sys.argv[1], newline="\n"):
+        line = line[:-1]
+        if line and len(line) < 1000 and not any(c in line for c in "\t\0\u2581\u2585<"):
+            text.write(line + "\n")
+            documents.write(json.dumps({"text": line}) + "\n")' "$T/train" "$T/lines" "$T/lines.jsonl" || exit 1
+u=$(cpu quern-tokenizer train -q -j1 --model unigram --vocab-size 16000 -o "$T/unigram.json" --sentencepiece-model "$T/unigram.model" \
+    "$T/lines.jsonl")
+row "tokenizer-train-unigram-16000-${TRAIN_MB}MB" "$u" s "of CPU, $(stat -c %s "$T/lines") bytes of lines"
 if [ -z "$PEERS" ]; then
     row tokenizer-models-peers - - 'left out: PEERS is not set'
     exit 0
 fi
-TOKENIZERS_PARALLELISM=false RAYON_NUM_THREADS=1 "$PEERS" - "$data/tokenizers/sentencepiece" "$T" "$s" "$models" <<'PY'
+TOKENIZERS_PARALLELISM=false RAYON_NUM_THREADS=1 "$PEERS" - "$data/tokenizers/sentencepiece" "$T" "$s" "$models" "$u" <<'PY'
 import os, sys, time
-folder, tmp, ours, models = sys.argv[1:]
+folder, tmp, ours, models, unigram = sys.argv[1:]
 warm = {l.split("\t")[0]: float(l.split("\t")[1]) for l in open(f"{tmp}/ours")}
 def cpu(fn):
     t0 = time.process_time()
@@ -81,6 +93,15 @@ try:
         max_sentence_length=1 << 20, minloglevel=2))
     print(f"sentencepiece-train-32000\t{s:.1f}\ts\tof CPU, BPE of characters, the same file")
     print(f"sentencepiece-train-32000-ratio\t{s / float(ours):.1f}\ttimes\tits CPU time over quern's", flush=True)
+    s = cpu(lambda: sentencepiece.SentencePieceTrainer.train(
+        input=f"{tmp}/lines", model_prefix=f"{tmp}/spu", vocab_size=16000, model_type="unigram", max_sentence_length=1 << 20,
+        normalization_rule_name="identity", remove_extra_whitespaces=False, minloglevel=2))
+    read = lambda p: sentencepiece.SentencePieceProcessor(model_file=p)
+    pieces = lambda m: [(m.id_to_piece(i), m.get_score(i)) for i in range(m.get_piece_size())]
+    a, b = pieces(read(f"{tmp}/unigram.model")), pieces(read(f"{tmp}/spu.model"))
+    print(f"sentencepiece-train-unigram-16000\t{s:.1f}\ts\tof CPU, the same lines; version {sentencepiece.__version__}; the same pieces: "
+          f"{len({p for p, _ in a} & {p for p, _ in b})}; and scores and ids: {sum(x == y for x, y in zip(a, b))}")
+    print(f"sentencepiece-train-unigram-16000-ratio\t{s / float(unigram):.1f}\ttimes\tits CPU time over quern's", flush=True)
 except ImportError:
     pass
 PY

@@ -30,7 +30,7 @@ struct train_options {
     const char *pattern;     /* BPE of bytes; NULL: gpt2 */
     const char *key;         /* of documents */
     int threads;
-    uint64_t memory;         /* bytes; what does not fit goes to temporary files */
+    uint64_t memory;         /* bytes; what does not fit goes to temporary files, or is ERR_LIMIT: Unigram's words */
     const char *tmp;         /* folder for those; NULL: $TMPDIR or /tmp */
     const char *output;      /* a tokenizer.json; any of the four may be NULL */
     const char *folder;      /* BPE of bytes: which gets vocab.json and merges.txt; made if need be */

@@ -39,7 +39,8 @@ struct train_conf {
     OPT_OUT(0, "ranks", &(c).ranks, "FILE", "where tiktoken's ranks go"),                                                    \
     OPT_OUT(0, "sentencepiece-model", &(c).spm, "FILE", "byte-fallback, unigram: where a SentencePiece model goes"),         \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX,                                                                         \
-             "memory to take, from 64M; the rest is on disk; 0: half of what the machine, the container and ulimit allow"),  \
+             "memory to take, from 64M; the rest is on disk (unigram: an error); "                                           \
+             "0: half of what the machine, the container and ulimit allow"),                                                 \
     OPT_FOLDER(0, "tmp", &(c).tmp, "DIR",                                                                                    \
                "for temporary files, up to 40 times the bytes of distinct words; TMPDIR or /tmp otherwise")
 
