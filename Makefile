@@ -57,7 +57,7 @@ all: $(BINS) $(LIBQUERN) $(CUDA_BACKEND) $(MPI_BACKEND)    ## build every comman
 demo: deps-build deps-demo                  ## from a crawl to a model that writes; SHORT=1 for a quick one
 	@$(STEP) 'building quern' $B/build.log $(MAKE) $(JOBS) all
 	@B=$B SHORT=$(SHORT) sh pipelines/demo.sh
-bench: all                                  ## measure; BENCH=name for one
+bench: all                                  ## measure: BENCH=name for one; without it, what there is
 	@B=$B bash bench/run.sh $(BENCH)
 deps: deps-build deps-demo deps-shared deps-dev         ## install the Debian packages
 deps-build: ; @B=$B sh tests/deps.sh $(DEBS)
