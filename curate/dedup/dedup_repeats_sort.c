@@ -6,7 +6,7 @@
 #include "base/pool.h"
 #include "curate/dedup/dedup_repeats_parts.h"
 
-enum { BUFFER = 1 << 18, ARRAY = 5 /* bytes of memory a byte: itself and its place */ };
+enum { BUFFER = 1 << 18, ARRAY = 41 /* bits of memory a byte: itself, its place, and whether a passage begins there */ };
 #define APART ((int64_t)24 << 20) /* of the memory for everything else */
 
 void candidates_init(struct candidates *c)
@@ -120,7 +120,7 @@ static int sort_shard(struct candidates *c, uint64_t k, struct err *e)
     }
     free(text);
     free(sa);
-    candidates_trim(c);
+    spill_map_forget(&c->bits_map); /* else those of all shards add up, beside the arrays */
     return rc;
 }
 
@@ -154,9 +154,10 @@ static int choose_shards(struct candidates *c, int *jobs, struct err *e)
     if (room < c->c.memory / 4)
         room = c->c.memory / 4;
     most = (uint64_t)room / (uint64_t)*jobs;
-    if (most > (uint64_t)INT32_MAX / 2 * ARRAY)
-        most = (uint64_t)INT32_MAX / 2 * ARRAY;
-    most = most / ARRAY / (uint64_t)c->c.width;
+    most = most * 8 / ARRAY;
+    if (most > INT32_MAX / 2)
+        most = INT32_MAX / 2;
+    most /= (uint64_t)c->c.width;
     /* the overlap counts too */
     most = most > 2 * c->c.length ? most - c->c.length : c->c.length;
     c->shards = (c->n + most - 1) / most;
