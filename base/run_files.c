@@ -114,13 +114,13 @@ int run_writes_pattern(struct run_files *f, const char *what, const char *patter
 /* The files of an indexed dataset, which may be named by one of them. */
 static int prefix(struct run_files *f, const char *what, const char *name, bool writes, struct err *e)
 {
-    static const char *const endings[] = {".bin", ".idx", ".sum.json"};
+    static const char *const endings[] = {".bin", ".idx", ".sum.json", ".ledger"};
     size_t n = strlen(name);
     int rc = 0;
 
     if (n > 4 && (strcmp(name + n - 4, ".bin") == 0 || strcmp(name + n - 4, ".idx") == 0))
         n -= 4;
-    for (int i = 0; i < 3 && rc == 0; i++) {
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && rc == 0; i++) {
         char *path;
         if (asprintf(&path, "%.*s%s", (int)n, name, endings[i]) < 0)
             return no_memory(e);

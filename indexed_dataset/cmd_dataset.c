@@ -10,9 +10,10 @@
 #include "indexed_dataset/idx_copy.h"
 #include "indexed_dataset/idx_read.h"
 #include "indexed_dataset/idx_stats.h"
+#include "indexed_dataset/ledger.h"
 
 static struct {
-    bool json;
+    bool json, ledger;
     int64_t documents, skip, vocab;
     const char *output, *shares;
     int64_t seed;
@@ -85,11 +86,31 @@ static int info(const struct idx *x, struct err *e)
 
 /* ---- verify ---- */
 
+static int verify_ledger(const struct idx *x, struct err *e)
+{
+    char root[2 * SHA256_SUM + 1];
+    struct ledger *l;
+    int rc = ledger_open(&l, idx_prefix(x), e);
+
+    if (rc == 0 && !l)
+        return err_set(e, ERR_FORMAT, "'%s.ledger' is missing", idx_prefix(x));
+    if (rc == 0)
+        rc = ledger_verify(l, x, e);
+    if (rc == 0) {
+        sha256_hex(ledger_root(l), root);
+        printf("%s: its ledger is fine: root %s\n", idx_prefix(x), root);
+    }
+    ledger_close(l);
+    return rc;
+}
+
 static int verify(const struct idx *x, int jobs, struct err *e)
 {
     struct idx_report r;
 
     TRY(idx_verify(x, o.vocab, jobs, &r, e));
+    if (o.ledger)
+        TRY(verify_ledger(x, e));
     printf("%s: fine: %" PRIu64 " documents, %" PRIu64 " tokens, %s", idx_prefix(x), idx_n_documents(x), r.tokens,
            r.sums ? "checksums agree" : "no checksums to compare");
     if (r.max_id >= 0)
@@ -290,6 +311,7 @@ int main(int argc, char **argv)
         OPT_INT('n', "documents", &o.documents, 0, INT64_MAX, "head: how many documents"),
         OPT_INT(0, "skip", &o.skip, 0, INT64_MAX, "head: documents to pass over first"),
         OPT_HEAD("verify"),
+        OPT_FLAG(0, "ledger", &o.ledger, "hold PREFIX.ledger against tokens, sources and root (SHA-256)"),
         OPT_INT(0, "vocab-size", &o.vocab, 0, INT64_MAX, "ids must be below N; 0: do not look at them"),
         TOOL_JOBS(t),
         OPT_HEAD("merge, filter and split"),

@@ -8,8 +8,15 @@
 
 #include "base/file.h"
 #include "base/rng.h"
+#include "indexed_dataset/ledger.h"
 
-enum { BLOCK = 8192 }; /* sequences and documents appended at a time */
+enum { BLOCK = 8192, RECORDS = 1 << 20 }; /* sequences and documents appended at a time; bytes of their records */
+
+/* What is copied. */
+struct part {
+    struct idx *x;
+    struct ledger *ledger; /* or NULL */
+};
 
 /* One output, and what is to be appended next. */
 struct copy {
@@ -18,20 +25,43 @@ struct copy {
     int32_t length[BLOCK];
     uint64_t doc[BLOCK]; /* the sequences of the block before its end */
     size_t n_seqs, n_docs;
+    bool ledger;
+    struct buf records;      /* of the documents of the block */
+    struct ledger_item item[BLOCK];
 };
 
 static int flush(struct copy *c, struct err *e)
 {
     int rc = idx_add_block(c->w, c->bytes, c->length, c->n_seqs, c->doc, c->n_docs, e);
 
+    if (rc == 0 && c->ledger && c->n_docs)
+        rc = idx_add_ledger(c->w, buf_span(&c->records), c->item, c->n_docs, e);
+    buf_clear(&c->records);
     c->n_seqs = c->n_docs = 0;
     return rc;
 }
 
-/* Sequences [first, end) as a document. */
-static int add_document(struct copy *c, const struct idx *x, uint64_t first, uint64_t end, struct err *e)
+/* What the part's ledger says of document d, of so many tokens, for the block. */
+static int add_origin(struct copy *c, const struct part *p, uint64_t d, uint64_t tokens, struct err *e)
 {
+    struct ledger_document doc;
+    struct ledger_item *item = &c->item[c->n_docs];
+
+    TRY(ledger_document(p->ledger, d, &doc, e));
+    if (doc.end - doc.first != tokens)
+        return err_set(e, ERR_FORMAT, "'%s.ledger': document %" PRIu64 " has %" PRIu64 " tokens, not %" PRIu64, idx_prefix(p->x),
+                       d, doc.end - doc.first, tokens);
+    *item = (struct ledger_item){.record = (uint32_t)doc.record.n, .tokens = tokens};
+    memcpy(item->leaf, doc.leaf, sizeof item->leaf);
+    return buf_put_span(&c->records, doc.record) < 0 ? err_set(e, ERR_NOMEM, "out of memory for records") : 0;
+}
+
+/* Sequences [first, end) as a document: number d of the part. */
+static int add_document(struct copy *c, const struct part *part, uint64_t d, uint64_t first, uint64_t end, struct err *e)
+{
+    const struct idx *x = part->x;
     size_t size = idx_dtype_size(idx_dtype(x));
+    uint64_t tokens = 0;
 
     for (; first < end; first++) {
         const void *p = NULL;
@@ -45,9 +75,12 @@ static int add_document(struct copy *c, const struct idx *x, uint64_t first, uin
             c->bytes = p;
         c->end = (const char *)p + (size_t)n * size;
         c->length[c->n_seqs++] = n;
+        tokens += (uint64_t)n;
     }
+    if (c->ledger)
+        TRY(add_origin(c, part, d, tokens, e));
     c->doc[c->n_docs++] = c->n_seqs;
-    return c->n_docs == BLOCK ? flush(c, e) : 0;
+    return c->n_docs == BLOCK || c->records.n > RECORDS ? flush(c, e) : 0;
 }
 
 /* Document d, which must begin where its predecessor ended. */
@@ -86,16 +119,38 @@ static int check_part(const char *prefix, const struct idx *x, struct err *e)
     return 0;
 }
 
-static int copy_new(struct copy **c, const char *prefix, const struct idx *x, struct err *e)
+static int part_open(struct part *p, const char *prefix, struct err *e)
 {
     int rc;
 
-    TRY(check_part(prefix, x, e));
+    *p = (struct part){.x = NULL};
+    TRY(idx_open(&p->x, prefix, e));
+    rc = ledger_open(&p->ledger, prefix, e);
+    if (rc == 0 && p->ledger && ledger_n_documents(p->ledger) != idx_n_documents(p->x))
+        rc = err_set(e, ERR_FORMAT, "'%s.ledger' has %" PRIu64 " documents, the dataset %" PRIu64, idx_prefix(p->x),
+                     ledger_n_documents(p->ledger), idx_n_documents(p->x));
+    return rc;
+}
+
+static void part_close(struct part *p)
+{
+    ledger_close(p->ledger);
+    idx_close(p->x);
+}
+
+static int copy_new(struct copy **c, const char *prefix, const struct part *p, struct err *e)
+{
+    int rc;
+
+    TRY(check_part(prefix, p->x, e));
     *c = calloc(1, sizeof **c);
     if (!*c)
         return err_set(e, ERR_NOMEM, "out of memory");
     (*c)->bytes = "";
-    rc = idx_create(&(*c)->w, prefix, idx_dtype(x), e);
+    (*c)->ledger = p->ledger != NULL;
+    rc = idx_create(&(*c)->w, prefix, idx_dtype(p->x), e);
+    if (rc == 0 && p->ledger && (rc = idx_keep_ledger((*c)->w, e)) < 0)
+        idx_abort((*c)->w);
     if (rc < 0) {
         free(*c);
         *c = NULL;
@@ -114,21 +169,23 @@ static int copy_end(struct copy *c, int rc, struct err *e)
         rc = idx_commit(c->w, (struct span){0}, e);
     else
         idx_abort(c->w);
+    buf_free(&c->records);
     free(c);
     return rc;
 }
 
 /* ---- merge ---- */
 
-static int add_part(struct copy *c, const struct idx *x, struct err *e)
+static int add_part(struct copy *c, const struct part *p, struct err *e)
 {
+    const struct idx *x = p->x;
     uint64_t first = 0, end = 0;
 
     if (idx_n_documents(x) == 0 && idx_n_sequences(x))
         return err_set(e, ERR_FORMAT, "'%s.idx': its sequences belong to no document", idx_prefix(x));
     for (uint64_t d = 0; d < idx_n_documents(x); d++) {
         TRY(next_document(x, d, &first, &end, e));
-        TRY(add_document(c, x, first, end, e));
+        TRY(add_document(c, p, d, first, end, e));
     }
     return flush(c, e);
 }
@@ -138,17 +195,23 @@ static int add_part(struct copy *c, const struct idx *x, struct err *e)
 static int check_parts(const char *prefix, const char *const *part, int n, struct err *e)
 {
     enum idx_dtype first = IDX_U16;
+    bool ledger = false;
 
     for (int i = 0; i < n; i++) {
-        struct idx *x;
-        int rc;
-        TRY(idx_open(&x, part[i], e));
-        first = i ? first : idx_dtype(x);
-        rc = check_part(prefix, x, e);
-        if (rc == 0 && idx_dtype(x) != first)
+        struct part p;
+        int rc = part_open(&p, part[i], e);
+        if (rc == 0) {
+            first = i ? first : idx_dtype(p.x);
+            ledger = i ? ledger : p.ledger != NULL;
+            rc = check_part(prefix, p.x, e);
+        }
+        if (rc == 0 && idx_dtype(p.x) != first)
             rc = err_set(e, ERR_ARG, "'%s' holds %s, '%s' %s", part[0], idx_dtype_name(first), part[i],
-                         idx_dtype_name(idx_dtype(x)));
-        idx_close(x);
+                         idx_dtype_name(idx_dtype(p.x)));
+        if (rc == 0 && ledger != (p.ledger != NULL))
+            rc = err_set(e, ERR_ARG, "'%s' has a ledger and '%s' has none: together they cannot be accounted for",
+                         ledger ? part[0] : part[i], ledger ? part[i] : part[0]);
+        part_close(&p);
         TRY(rc);
     }
     return 0;
@@ -160,13 +223,13 @@ int idx_merge(const char *prefix, const char *const *part, int n, struct err *e)
     int rc = n > 0 ? check_parts(prefix, part, n, e) : err_set(e, ERR_ARG, "nothing to merge");
 
     for (int i = 0; i < n && rc == 0; i++) {
-        struct idx *x;
-        rc = idx_open(&x, part[i], e);
+        struct part p;
+        rc = part_open(&p, part[i], e);
         if (rc == 0 && i == 0)
-            rc = copy_new(&c, prefix, x, e);
+            rc = copy_new(&c, prefix, &p, e);
         if (rc == 0)
-            rc = add_part(c, x, e);
-        idx_close(x);
+            rc = add_part(c, &p, e);
+        part_close(&p);
     }
     return copy_end(c, rc, e);
 }
@@ -216,9 +279,10 @@ static int load_list(uint8_t **bits, const char *path, uint64_t documents, struc
     return *bits ? read_list(path, documents, *bits, e) : err_set(e, ERR_NOMEM, "out of memory");
 }
 
-static int filter_documents(struct copy *c, const struct idx *x, const struct idx_wanted *want, const uint8_t *keep,
+static int filter_documents(struct copy *c, const struct part *part, const struct idx_wanted *want, const uint8_t *keep,
                             const uint8_t *drop, uint64_t *kept, struct err *e)
 {
+    const struct idx *x = part->x;
     uint64_t first = 0, end = 0;
 
     for (uint64_t d = 0; d < idx_n_documents(x); d++) {
@@ -233,7 +297,7 @@ static int filter_documents(struct copy *c, const struct idx *x, const struct id
         if (tokens < want->min_tokens || (want->max_tokens >= 0 && tokens > want->max_tokens) ||
             (keep && !(keep[d / 8] >> d % 8 & 1)) || (drop && drop[d / 8] >> d % 8 & 1))
             continue;
-        TRY(add_document(c, x, first, end, e));
+        TRY(add_document(c, part, d, first, end, e));
         ++*kept;
     }
     return 0;
@@ -243,22 +307,22 @@ int idx_filter(const char *prefix, const char *part, const struct idx_wanted *wa
 {
     uint8_t *keep = NULL, *drop = NULL;
     struct copy *c = NULL;
-    struct idx *x;
-    int rc;
+    struct part p;
+    int rc = part_open(&p, part, e);
 
     *kept = 0;
-    TRY(idx_open(&x, part, e));
-    rc = load_list(&keep, want->keep, idx_n_documents(x), e);
     if (rc == 0)
-        rc = load_list(&drop, want->drop, idx_n_documents(x), e);
+        rc = load_list(&keep, want->keep, idx_n_documents(p.x), e);
     if (rc == 0)
-        rc = copy_new(&c, prefix, x, e);
+        rc = load_list(&drop, want->drop, idx_n_documents(p.x), e);
     if (rc == 0)
-        rc = filter_documents(c, x, want, keep, drop, kept, e);
+        rc = copy_new(&c, prefix, &p, e);
+    if (rc == 0)
+        rc = filter_documents(c, &p, want, keep, drop, kept, e);
     rc = copy_end(c, rc, e);
     free(keep);
     free(drop);
-    idx_close(x);
+    part_close(&p);
     return rc;
 }
 
@@ -290,8 +354,9 @@ static int divide(uint64_t documents, const double *share, int n, uint64_t *left
 
 /* Every division with those numbers is as likely: each document is as if it drew one of the tickets that are
  * left. */
-static int split_documents(struct copy *const *c, uint64_t *left, const struct idx *x, uint64_t seed, struct err *e)
+static int split_documents(struct copy *const *c, uint64_t *left, const struct part *p, uint64_t seed, struct err *e)
 {
+    const struct idx *x = p->x;
     uint64_t first = 0, end = 0, n = idx_n_documents(x);
 
     for (uint64_t d = 0; d < n; d++) {
@@ -303,7 +368,7 @@ static int split_documents(struct copy *const *c, uint64_t *left, const struct i
         while (ticket >= left[k])
             ticket -= left[k++];
         left[k]--;
-        TRY(add_document(c[k], x, first, end, e));
+        TRY(add_document(c[k], p, d, first, end, e));
     }
     return 0;
 }
@@ -312,17 +377,17 @@ int idx_split(const char *const *prefix, const double *share, int n, const char 
 {
     struct copy *c[IDX_SPLITS_MAX] = {0};
     uint64_t left[IDX_SPLITS_MAX] = {0};
-    struct idx *x;
-    int rc;
+    struct part p;
+    int rc = part_open(&p, part, e);
 
-    TRY(idx_open(&x, part, e));
-    rc = divide(idx_n_documents(x), share, n, left, e);
-    for (int k = 0; k < n && rc == 0; k++)
-        rc = copy_new(&c[k], prefix[k], x, e);
     if (rc == 0)
-        rc = split_documents(c, left, x, seed, e);
+        rc = divide(idx_n_documents(p.x), share, n, left, e);
+    for (int k = 0; k < n && rc == 0; k++)
+        rc = copy_new(&c[k], prefix[k], &p, e);
+    if (rc == 0)
+        rc = split_documents(c, left, &p, seed, e);
     for (int k = 0; k < IDX_SPLITS_MAX; k++)
         rc = copy_end(c[k], rc, e);
-    idx_close(x);
+    part_close(&p);
     return rc;
 }

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "indexed_dataset/idx_sum.h"
+#include "indexed_dataset/ledger.h"
 
 enum { BLOCK = 8192 };
 
@@ -21,6 +22,8 @@ struct idx_writer {
     struct idx_sum bin_sum, idx_sum;
     struct idx_totals total;
     uint64_t ended; /* sequences up to the end of the last document */
+    struct ledger_writer *ledger; /* or NULL */
+    uint8_t root[SHA256_SUM];     /* of it, once it is whole */
 };
 
 size_t idx_dtype_size(int dtype)
@@ -105,6 +108,16 @@ int idx_create(struct idx_writer **out, const char *prefix, enum idx_dtype dtype
         *out = NULL;
     }
     return rc;
+}
+
+int idx_keep_ledger(struct idx_writer *w, struct err *e)
+{
+    return ledger_create(&w->ledger, w->prefix, 0, 0, 0, e);
+}
+
+int idx_add_ledger(struct idx_writer *w, struct span records, const struct ledger_item *item, size_t n, struct err *e)
+{
+    return ledger_add(w->ledger, records, item, n, e);
 }
 
 static int put_bytes(struct idx_writer *w, const void *p, size_t n, struct err *e)
@@ -309,6 +322,11 @@ static int write_sums(struct idx_writer *w, struct span extra, struct err *e)
         rc = buf_puts(&b, ",\"idx\":");
     if (rc == 0)
         rc = idx_sum_finish(&w->idx_sum, &b);
+    if (rc == 0 && w->ledger) {
+        char hex[2 * SHA256_SUM + 1];
+        sha256_hex(w->root, hex);
+        rc = buf_printf(&b, ",\"ledger\":{\"documents\":%" PRIu64 ",\"sha256\":\"%s\"}", w->total.documents, hex);
+    }
     if (rc == 0 && extra.n)
         rc = buf_putc(&b, ',') < 0 || buf_put_span(&b, extra) < 0 ? ERR_NOMEM : 0;
     if (rc == 0)
@@ -321,25 +339,42 @@ static int write_sums(struct idx_writer *w, struct span extra, struct err *e)
     return rc;
 }
 
+static int remove_file(const struct idx_writer *w, const char *ending, struct err *e)
+{
+    char path[IDX_PATH_MAX];
+
+    TRY(name_of(path, w->prefix, ending, e));
+    return unlink(path) < 0 && errno != ENOENT ? err_sys(e, ERR_IO, "cannot replace '%s'", path) : 0;
+}
+
+static int publish_ledger(struct idx_writer *w, struct err *e)
+{
+    struct ledger_writer *l = w->ledger;
+
+    w->ledger = NULL;
+    return l ? ledger_commit(l, e) : 0;
+}
+
 /* With everything on disk under temporary names: the old .idx goes first and the new
- * one comes last, so that a kill in between leaves no .idx over another's .bin. */
+ * one comes last, so that a kill in between leaves no .idx over another's .bin or ledger. */
 static int publish(struct idx_writer *w, struct file_out *idx, struct span extra, struct err *e)
 {
     struct file_out *bin = w->bin;
-    char path[IDX_PATH_MAX];
-    int rc = name_of(path, w->prefix, ".idx", e);
+    int rc = remove_file(w, ".idx", e);
 
-    if (rc == 0 && unlink(path) < 0 && errno != ENOENT)
-        rc = err_sys(e, ERR_IO, "cannot replace '%s'", path);
+    if (rc == 0)
+        rc = remove_file(w, ".ledger", e);
     if (rc == 0) {
         w->bin = NULL;
         rc = file_commit(bin, e);
         if (rc == 0)
             rc = write_sums(w, extra, e);
         if (rc == 0)
+            rc = publish_ledger(w, e);
+        if (rc == 0)
             return file_commit(idx, e);
-        if (name_of(path, w->prefix, ".bin", NULL) == 0)
-            unlink(path);
+        remove_file(w, ".ledger", NULL);
+        remove_file(w, ".bin", NULL);
     }
     file_abort(idx);
     return rc;
@@ -353,10 +388,14 @@ int idx_commit(struct idx_writer *w, struct span extra, struct err *e)
 
     if (rc == 0 && w->ended != w->total.sequences)
         rc = err_set(e, ERR_ARG, "the last document of '%s' has no end", w->prefix);
+    if (rc == 0 && w->ledger && ledger_written(w->ledger) != w->total.documents)
+        rc = err_set(e, ERR_ARG, "the ledger of '%s' lacks documents", w->prefix);
     if (rc == 0)
         rc = file_create(&f, path, 0, e);
     if (rc == 0)
         rc = put_all(w, f, e);
+    if (rc == 0 && w->ledger)
+        rc = ledger_finish(w->ledger, w->root, e);
     if (rc == 0)
         rc = file_flush(w->bin, e);
     if (rc == 0)
@@ -383,6 +422,7 @@ void idx_abort(struct idx_writer *w)
     file_abort(w->bin);
     file_abort(w->lengths);
     file_abort(w->documents);
+    ledger_abort(w->ledger);
     release(w);
 }
 
@@ -400,6 +440,7 @@ void idx_leave(struct idx_writer *w)
     file_leave(w->bin);
     file_leave(w->lengths);
     file_leave(w->documents);
+    ledger_leave(w->ledger);
     release(w);
 }
 
@@ -408,10 +449,13 @@ int idx_checkpoint(struct idx_writer *w, struct buf *state, struct err *e)
     TRY(file_sync(w->bin, e));
     TRY(file_sync(w->lengths, e));
     TRY(file_sync(w->documents, e));
+    if (w->ledger)
+        TRY(ledger_sync(w->ledger, e));
     if (buf_printf(state, "{\"documents\":%" PRIu64 ",\"sequences\":%" PRIu64 ",\"tokens\":%" PRIu64
                    ",\"ended\":%" PRIu64 ",\"sum\":", w->total.documents, w->total.sequences, w->total.tokens,
                    w->ended) < 0 ||
-        idx_sum_save(&w->bin_sum, state) < 0 || buf_putc(state, '}') < 0)
+        idx_sum_save(&w->bin_sum, state) < 0 ||
+        (w->ledger && buf_printf(state, ",\"ledger\":%" PRIu64, ledger_bytes(w->ledger)) < 0) || buf_putc(state, '}') < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
     return 0;
 }
@@ -435,29 +479,38 @@ static bool exists(const char *prefix, const char *ending)
 /* Whether the run was killed when the dataset had both its names; then what is left of it goes. */
 static bool stands(const char *prefix)
 {
-    static const char *const left[] = {"lengths", "documents"};
+    static const char *const left[] = {"lengths", "documents", "leaves"};
     char part[IDX_PATH_MAX + 32];
 
     part_path(part, prefix, "bin");
     if (access(part, F_OK) == 0 || !exists(prefix, ".bin") || !exists(prefix, ".idx"))
         return false;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         part_path(part, prefix, left[i]);
         unlink(part);
     }
     return true;
 }
 
-/* A run that was killed between the two names: the .bin gets its temporary name back. */
-static int undo_name(const char *prefix, struct err *e)
+/* A run that was killed between the first name and the last: the .bin (or the ledger) gets its temporary name back. */
+static int undo_name(const char *prefix, const char *ending, struct err *e)
 {
-    char part[IDX_PATH_MAX + 32], bin[IDX_PATH_MAX + 8];
+    char part[IDX_PATH_MAX + 32], named[IDX_PATH_MAX + 8];
 
-    part_path(part, prefix, "bin");
-    snprintf(bin, sizeof bin, "%s.bin", prefix);
-    if (access(part, F_OK) == 0 || access(bin, F_OK) != 0)
+    part_path(part, prefix, ending);
+    snprintf(named, sizeof named, "%s.%s", prefix, ending);
+    if (access(part, F_OK) == 0 || access(named, F_OK) != 0)
         return 0;
-    return rename(bin, part) < 0 ? err_sys(e, ERR_IO, "cannot rename '%s'", bin) : 0;
+    return rename(named, part) < 0 ? err_sys(e, ERR_IO, "cannot rename '%s'", named) : 0;
+}
+
+/* The ledger of a run that keeps one. */
+static int resume_ledger(struct idx_writer *w, const struct node *state, struct err *e)
+{
+    if (!node_get(state, "ledger"))
+        return 0;
+    TRY(undo_name(w->prefix, "ledger", e));
+    return ledger_create(&w->ledger, w->prefix, w->total.documents, (uint64_t)node_int(state, "ledger", 0), w->total.tokens, e);
 }
 
 /* The checksums so far; those of the chunk that is not full yet are made anew. */
@@ -487,9 +540,11 @@ int idx_resume(struct idx_writer **out, const char *prefix, enum idx_dtype dtype
     (*out)->ended = (uint64_t)node_int(state, "ended", 0);
     rc = open_documents(*out, e); /* locked against a run that is still at it */
     if (rc == 0)
-        rc = undo_name(prefix, e);
+        rc = undo_name(prefix, "bin", e);
     if (rc == 0)
         rc = open_others(*out, e);
+    if (rc == 0)
+        rc = resume_ledger(*out, state, e);
     if (rc == 0)
         rc = resume_sums(*out, state, e);
     if (rc < 0) {

@@ -52,6 +52,14 @@ struct idx_totals {
 };
 struct idx_totals idx_totals(const struct idx_writer *w);
 
+/* Has a ledger written beside it, PREFIX.ledger (indexed_dataset/ledger.h); before the first document.  ERR_IO,
+ * ERR_UNSUPPORTED (a build without SHA-256). */
+int idx_keep_ledger(struct idx_writer *w, struct err *e);
+/* Of the n documents that were added last, to a writer that keeps a ledger: their records, one after another, and
+ * what else it says of them. */
+struct ledger_item;
+int idx_add_ledger(struct idx_writer *w, struct span records, const struct ledger_item *item, size_t n, struct err *e);
+
 /* Finishes, names and frees, whatever happens.  On failure neither name stands that
  * did not stand before.  The .idx gets its name last: where it is, the .bin is.
  * extra: pairs `"key":value,...` of JSON for PREFIX.sum.json (how the tokens were

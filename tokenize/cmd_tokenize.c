@@ -131,6 +131,8 @@ static int with_tokenizer(const struct tool *t, struct pipeline_options *x, char
         return tool_usage(t, "--json-keys: at most %d different names, separated by commas", CORPUS_MAX_KEYS);
     if (x->format && x->n_keys > 1)
         return tool_usage(t, "--format llmc and npy write one stream: name one key");
+    if (x->ledger && x->format)
+        return tool_usage(t, "--ledger: --format megatron alone has documents that it could tell of");
     if (x->append_eod && tokenizer_eod(x->tokenizer) < 0)
         return tool_usage(t, "--append-eod: the tokenizer has no special token that is known to end a document: --eod-token");
     if (x->append_eod)
@@ -183,6 +185,7 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "append-eod", &x.append_eod, "end each document with the token for that"),
         OPT_STR(0, "eod-token", &o.settings.eod, "TOKEN", "which token that is, or its id; else what the files say"),
         OPT_FLAG(0, "allow-special", &x.allow_special, "special tokens in a text are special"),
+        OPT_FLAG(0, "ledger", &x.ledger, "keep where each document came from: PREFIX_text_document.ledger"),
         OPT_HEAD("Dividing"),
         OPT_INT(0, "shards", &o.shards, 0, 99999, "so many datasets, of equal parts of the input; 0: one"),
         OPT_INT(0, "task", &o.task, 0, 99999, "which task this is, from 0"),

@@ -363,6 +363,9 @@ void corpus_reader_free(struct corpus_reader *r)
     buf_free(&r->object);
     buf_free(&r->text);
     chat_text_free(&r->chat);
+    buf_free(&r->id);
+    buf_free(&r->url);
+    buf_free(&r->source);
     arena_free(&r->chat_room);
 }
 

@@ -93,6 +93,7 @@ struct corpus_reader {
     struct buf object, text;
     struct chat_text chat; /* of a conversation, */
     struct arena chat_room;
+    struct buf id, url, source; /* of a document that a ledger is to know (tokenize/origin.h) */
 };
 int corpus_reader_init(struct corpus_reader *r, struct err *e);
 void corpus_reader_free(struct corpus_reader *r);

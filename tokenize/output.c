@@ -39,6 +39,12 @@ static int n_outputs(const struct output *o)
     return o->x->format == PIPELINE_MEGATRON ? o->x->n_keys : 1;
 }
 
+/* Whether a ledger is kept of output k: a mask's is its tokens'. */
+static bool has_ledger(const struct output *o, int k)
+{
+    return o->x->ledger && !(o->x->chat && k == 1);
+}
+
 /* ---- what run this is ---- */
 
 /* Hashes what decides on the output; finds out whether all inputs are files. */
@@ -57,6 +63,8 @@ static int identify(struct output *o, struct err *e)
                x->format == PIPELINE_MEGATRON ? -1 : x->prepend);
     for (int k = 0; k < x->n_keys; k++)
         buf_printf(&what, "%s\n", x->keys[k]);
+    if (x->ledger)
+        buf_puts(&what, "ledger\n");
     if (x->chat)
         buf_printf(&what, "chat %016" PRIx64 " %d\n", chat_hash(x->chat), x->all_loss);
     for (int i = 0; i < o->job->n_paths; i++) {
@@ -99,6 +107,9 @@ static bool is_done(const struct output *o, int k, struct pipeline_result *r)
     snprintf(file, sizeof file, "%s.idx", path);
     if (o->x->format == PIPELINE_MEGATRON && stat(file, &made) < 0)
         goto out;
+    snprintf(file, sizeof file, "%s.ledger", path);
+    if (has_ledger(o, k) && access(file, F_OK) != 0)
+        goto out;
     for (int i = 0; i < o->job->n_paths; i++)
         if (stat(o->job->paths[i], &in) < 0 || in.st_mtim.tv_sec > made.st_mtim.tv_sec ||
             (in.st_mtim.tv_sec == made.st_mtim.tv_sec && in.st_mtim.tv_nsec > made.st_mtim.tv_nsec))
@@ -127,6 +138,8 @@ static int create_all(struct output *o, struct err *e)
         else
             TRY(token_shards_create(&o->shards, path, o->x->format == PIPELINE_NPY ? TOKEN_SHARDS_NPY : TOKEN_SHARDS_LLMC,
                                     o->width, o->x->shard_tokens, e));
+        if (has_ledger(o, k))
+            TRY(idx_keep_ledger(o->idx[k], e));
     }
     return 0;
 }
@@ -227,6 +240,11 @@ int output_add(struct output *o, int k, struct span tokens, const int32_t *lengt
     if (o->shards)
         return token_shards_add(o->shards, tokens.p, tokens.n / (size_t)o->width, e);
     return o->idx[k] && n ? idx_add_block(o->idx[k], tokens.p, lengths, n, NULL, 0, e) : 0;
+}
+
+int output_add_origins(struct output *o, int k, struct span records, const struct ledger_item *item, size_t n, struct err *e)
+{
+    return has_ledger(o, k) && o->idx[k] && n ? idx_add_ledger(o->idx[k], records, item, n, e) : 0;
 }
 
 int output_checkpoint(struct output *o, const struct pipeline_result *r, const struct corpus_place *place,

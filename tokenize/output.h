@@ -4,6 +4,7 @@
 #define TOKENIZE_OUTPUT_H
 
 #include "indexed_dataset/idx_write.h"
+#include "indexed_dataset/ledger.h"
 #include "indexed_dataset/token_shards.h"
 #include "tokenize/pipeline.h"
 
@@ -26,6 +27,8 @@ int output_open(struct output *o, const struct pipeline_job *job, const struct p
                 struct pipeline_result *r, struct corpus_place *place, struct err *e);
 /* n documents of key k, their tokens one after another. */
 int output_add(struct output *o, int k, struct span tokens, const int32_t *lengths, size_t n, struct err *e);
+/* Where the n documents of key k that were added last came from, if a ledger is kept of it. */
+int output_add_origins(struct output *o, int k, struct span records, const struct ledger_item *item, size_t n, struct err *e);
 /* Everything up to the place is to last. */
 int output_checkpoint(struct output *o, const struct pipeline_result *r, const struct corpus_place *place,
                       struct err *e);

@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "base/progress.h"
 #include "tokenize/jinja.h"
+#include "tokenize/origin.h"
 #include "tokenize/output.h"
 
 enum { TOKENS_KEPT = 1 << 21 }; /* bytes of memory that a block keeps for the next one */
@@ -38,8 +39,10 @@ struct product {
     struct corpus_block block;
     struct { /* for each key tokens in the output's type, and int32_t a document */
         struct buf tokens, lengths;
+        struct buf ledger; /* struct ledger_item a document */
         struct pipeline_key_counts count;
     } key[CORPUS_MAX_KEYS];
+    struct buf records; /* of the documents, for a ledger */
     struct buf faults; /* struct fault, in order */
 };
 
@@ -180,11 +183,48 @@ static int encode_document(struct pipeline *p, struct encoder *enc, const struct
     return rc;
 }
 
+/* The entry of the last document in each key's ledger; its record stands from byte `from` on. */
+static int put_ledger(struct pipeline *p, size_t from, struct product *out, struct err *e)
+{
+    struct span record = {out->records.p + from, out->records.n - from};
+
+    for (int k = 0; k < (p->x->chat ? 1 : p->x->n_keys); k++) {
+        struct ledger_item item = {.record = (uint32_t)record.n};
+        struct buf *tokens = &out->key[k].tokens;
+        int32_t length;
+        memcpy(&length, out->key[k].lengths.p + out->key[k].lengths.n - sizeof length, sizeof length);
+        size_t bytes = (size_t)length * (size_t)p->width;
+        item.tokens = (uint64_t)length;
+        ledger_leaf(p->width == 2 ? IDX_U16 : IDX_I32, record, (struct span){tokens->p + tokens->n - bytes, bytes}, item.leaf);
+        if (buf_put(&out->key[k].ledger, &item, sizeof item) < 0)
+            return err_set(e, ERR_NOMEM, "out of memory for a ledger");
+    }
+    return 0;
+}
+
+/* Appends line i and, if it can be encoded, what a ledger says of it. */
+static int encode_line(struct pipeline *p, struct encoder *enc, struct corpus_reader *r, size_t i, struct product *out,
+                       struct err *e)
+{
+    struct span texts[CORPUS_MAX_KEYS];
+    size_t from = out->records.n;
+    int rc = p->x->ledger ? origin_put(&out->block, i, r, &out->records, e) : 0;
+
+    if (rc == 0)
+        rc = p->x->chat ? encode_chat(p, enc, r, i, out, e)
+                        : corpus_texts(&out->block, i, p->x->keys, p->x->n_keys, r, texts, e);
+    if (rc == 0 && !p->x->chat)
+        rc = encode_document(p, enc, texts, out, e);
+    if (rc == 0 && p->x->ledger)
+        return put_ledger(p, from, out, e);
+    out->records.n = from;
+    return rc;
+}
+
 static int encode_block(struct pipeline *p, struct encoder *enc, struct corpus_reader *r, struct product *out,
                         struct err *e)
 {
     const struct corpus_block *b = &out->block;
-    struct span texts[CORPUS_MAX_KEYS];
 
     for (int k = 0; k < p->x->n_keys; k++) {
         struct buf *tokens = &out->key[k].tokens;
@@ -192,13 +232,13 @@ static int encode_block(struct pipeline *p, struct encoder *enc, struct corpus_r
         if (tokens->cap > TOKENS_KEPT) /* of one long text */
             buf_free(tokens);
         buf_clear(&out->key[k].lengths);
+        buf_clear(&out->key[k].ledger);
         out->key[k].count = (struct pipeline_key_counts){0};
     }
+    buf_clear(&out->records);
     buf_clear(&out->faults);
     for (size_t i = 0; i < b->n; i++) {
-        int rc = p->x->chat ? encode_chat(p, enc, r, i, out, e) : corpus_texts(b, i, p->x->keys, p->x->n_keys, r, texts, e);
-        if (rc == 0 && !p->x->chat)
-            rc = encode_document(p, enc, texts, out, e);
+        int rc = encode_line(p, enc, r, i, out, e);
         if (rc == ERR_FORMAT || rc == ERR_LIMIT) { /* of this document alone */
             struct fault f = {i, *e};
             rc = buf_put(&out->faults, &f, sizeof f) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
@@ -242,6 +282,8 @@ static int write_block(void *pipeline, void *product, struct err *e)
                                           t->specials + c->specials};
         TRY(output_add(&p->out, k, buf_span(&made->key[k].tokens),
                        (const int32_t *)(const void *)made->key[k].lengths.p, n, e));
+        TRY(output_add_origins(&p->out, k, buf_span(&made->records),
+                               (const struct ledger_item *)(const void *)made->key[k].ledger.p, n, e));
     }
     show(p, corpus_line(b, 0)->file, b->consumed);
     if (!p->out.lasting || log_seconds() - p->saved < p->x->checkpoint)
@@ -306,7 +348,9 @@ static void product_free(struct product *made, int n_keys)
     for (int k = 0; k < n_keys; k++) {
         buf_free(&made->key[k].tokens);
         buf_free(&made->key[k].lengths);
+        buf_free(&made->key[k].ledger);
     }
+    buf_free(&made->records);
     buf_free(&made->faults);
 }
 

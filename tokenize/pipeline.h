@@ -32,6 +32,7 @@ struct pipeline_options {
     const char *version;     /* of quern, for the record */
     int threads;
     bool append_eod;
+    bool ledger;             /* MEGATRON: with PREFIX.ledger (indexed_dataset/ledger.h) */
     bool allow_special;
     bool again;              /* begin afresh whatever an earlier run left */
     double checkpoint;       /* seconds between */

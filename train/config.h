@@ -142,6 +142,7 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
 int train_config_read(struct train_config *c, const char *path, struct arena *a, struct err *e);
 
 /* A setting as text: what a checkpoint remembers and a resume compares. */
+#define DATA_LEDGER_ARG "data-ledger" /* of a checkpoint: the roots of the ledgers of what it was trained on (data_ledgers) */
 #define MODEL_TYPE_ARG "model-type" /* of a checkpoint that was imported from transformers, and of those after it: the family */
 struct checkpoint_arg {
     const char *name, *text;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/node.h"
 #include "base/rng.h"
+#include "indexed_dataset/ledger.h"
 #include "indexed_dataset/sft_dataset.h"
 
 /* A split: cut from documents laid end to end, or of whole documents; both NULL: not open. */
@@ -70,6 +71,35 @@ int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of,
                 *of = lists[l]->v[i];
             }
         }
+    return 0;
+}
+
+/* Appends one word's root, if it is a dataset and no weight; *some: it has a ledger. */
+static int put_ledger(const char *word, struct buf *roots, bool *some, struct err *e)
+{
+    char path[4096], hex[2 * SHA256_SUM + 1] = "-";
+    struct ledger *l;
+
+    if (snprintf(path, sizeof path, "%s.idx", word) >= (int)sizeof path || access(path, F_OK) != 0)
+        return 0;
+    TRY(ledger_open(&l, word, e));
+    if (l)
+        sha256_hex(ledger_root(l), hex);
+    *some = *some || l;
+    ledger_close(l);
+    return buf_printf(roots, "%s%s", roots->n ? " " : "", hex) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
+
+int data_ledgers(const struct train_config *c, struct buf *roots, struct err *e)
+{
+    const struct opt_list *lists[] = {&c->data_path, &c->part_path[0], &c->part_path[1], &c->part_path[2]};
+    bool some = false;
+
+    for (size_t l = 0; l < sizeof lists / sizeof *lists && !c->mock_data; l++)
+        for (int i = 0; i < lists[l]->n; i++)
+            TRY(put_ledger(lists[l]->v[i], roots, &some, e));
+    if (!some)
+        buf_clear(roots);
     return 0;
 }
 

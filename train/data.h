@@ -51,6 +51,9 @@ bool data_masked(const struct data *d);
 int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of, struct err *e);
 
 /* The samples that training and its evaluations take, by Megatron's formulae. */
+/* Appends the roots of the ledgers (indexed_dataset/ledger.h) of all datasets that the command line names, in its order and
+ * with blanks between, "-" for one that has none; nothing where none has. */
+int data_ledgers(const struct train_config *c, struct buf *roots, struct err *e);
 void data_wanted(const struct train_config *c, int64_t samples[GPT_SPLITS]);
 
 #ifdef __cplusplus

@@ -203,6 +203,21 @@ static int open_trace(struct trainer *t, struct comm *world, struct err *e)
     return rc;
 }
 
+/* What a checkpoint is to say of where its data came from. */
+static int keep_ledgers(struct trainer *t, struct err *e)
+{
+    struct buf roots = {0};
+    int rc = data_ledgers(t->config, &roots, e);
+
+    if (rc == 0 && roots.n && buf_putc(&roots, '\0') < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    if (rc == 0 && roots.n)
+        rc = train_config_keep(&t->args, &t->n_args, &(struct checkpoint_arg){.name = DATA_LEDGER_ARG, .text = roots.p},
+                               &t->arena, e);
+    buf_free(&roots);
+    return rc;
+}
+
 int trainer_open(struct trainer **out, struct train_config *c, struct device *dev, struct comm *world, struct err *e)
 {
     struct trainer *t = calloc(1, sizeof *t);
@@ -226,6 +241,8 @@ int trainer_open(struct trainer **out, struct train_config *c, struct device *de
         rc = layout_open(&t->layout, world, &c->layout, e);
     if (rc == 0)
         rc = train_config_args(c, &t->arena, &t->args, &t->n_args, e);
+    if (rc == 0)
+        rc = keep_ledgers(t, e);
     if (rc == 0)
         rc = data_open(&t->data, c, wanted, e);
     if (rc == 0)

@@ -22,6 +22,7 @@ static void set_and_write(struct doc *d, struct json_reader *r, struct span valu
     struct buf out = {0};
     struct arena a = {0};
     struct doc again = {.arena = &a, .file = "again"};
+    struct span source;
     struct err e;
 
     need(doc_write(d, &out) == 0 && out.n == d->line.n + 1);
@@ -31,6 +32,7 @@ static void set_and_write(struct doc *d, struct json_reader *r, struct span valu
     need(doc_parse(&again, r, (struct span){out.p, out.n - 1}, &e) == 0);
     need(span_eq(again.text, value) && span_is(doc_raw(&again, "n"), "0.5"));
     need(doc_string(&again, "url").n <= out.n);
+    need(doc_source(&again, "robots", &source) == 0 && source.n <= out.n);
     arena_free(&a);
     buf_free(&out);
 }

@@ -179,6 +179,10 @@ sweep 'tokenize for NumPy' FAIL_KEEP='^out_0' FAIL_RESUME=1 quern-tokenize -j1 -
 quern tokenize -q --tokenizer tokenizer.json --output-prefix set docs.jsonl
 dataset=$in/set_text_document
 for verb in info verify head; do sweep "dataset $verb" quern-dataset $verb "$dataset"; done
+quern tokenize -q --tokenizer tokenizer.json --ledger --output-prefix kept docs.jsonl
+sweep 'tokenize with a ledger' FAIL_KEEP='^out_text_document\.work' quern-tokenize -j1 --tokenizer "$in/tokenizer.json" --ledger --output-prefix out "$in/docs.jsonl"
+sweep 'dataset verify with a ledger' quern-dataset verify --ledger "$in/kept_text_document"
+sweep 'dataset merge with ledgers' quern-dataset merge "$in/kept_text_document" "$in/kept_text_document" -o out
 sweep 'dataset merge' quern-dataset merge "$dataset" "$dataset" -o out
 sweep 'dataset filter' quern-dataset filter "$dataset" --min-tokens 30 -o out
 sweep 'dataset split' FAIL_KEEP='^out_a' FAIL_RESUME=1 quern-dataset split "$dataset" --shares a:50,b:50 -o out
