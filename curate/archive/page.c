@@ -131,7 +131,7 @@ int page_decode(struct page_reader *p, struct span block, const struct http_head
     struct span label = http_parameter(head->status ? head->mime : mime, "charset");
 
     TRY(http_decode(p->http, head, body, max, &out->entity, &out->fault, e));
-    out->declared = markup && !label.n ? charset_prescan(out->entity) : (struct span){NULL, 0};
+    out->declared = markup && !label.n && out->entity.n ? charset_prescan(out->entity) : (struct span){NULL, 0};
     return charset_decode(p->charset, out->entity, label, markup, &out->utf8, &out->charset, e);
 }
 
