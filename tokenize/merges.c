@@ -162,10 +162,20 @@ static bool refresh(struct merges_state *t, bool first)
 
 /* ---- rounds ---- */
 
+static int refuse(struct merges_state *t, uint64_t key)
+{
+    if (!t->refused.slots)
+        TRY(pairs_clear(&t->refused));
+    return pairs_add(&t->refused, key) ? 0 : ERR_NOMEM;
+}
+
+/* The token of a pair; its id is MERGES_END if there is to be none. */
 static int make_token(struct merges_state *t, uint64_t key, struct merge *m, struct buf *found, struct err *e)
 {
     *m = (struct merge){(uint32_t)(key >> 32), (uint32_t)key, 0};
     TRY(t->rules->join(t->rules->state, m->left, m->right, &m->id, e));
+    if (m->id == MERGES_END)
+        return refuse(t, key);
     t->length[m->id] = t->length[m->left] + t->length[m->right];
     t->width[m->id] = t->width[m->left] + t->width[m->right];
     return buf_put(found, m, sizeof *m);
@@ -194,6 +204,8 @@ static int join_pairs(struct merges_state *t, const uint32_t *tokens, struct buf
         }
         heap_pop(&t->heap);
         TRY(make_token(t, p.key, &m, found, e));
+        if (m.id == MERGES_END)
+            continue;
         TRY(join_pair(t, p, m.id));
         known = m.id < n;
     }
@@ -221,14 +233,16 @@ static int find_merges(struct merges_state *t, uint32_t *tokens, struct buf *fou
 
     for (uint32_t i = 0; i < t->ids; i++) /* bytes; those of joined tokens come with them */
         t->length[i] = t->width[i] = 1;
+    for (uint32_t i = 0; i < *tokens && t->rules->lengths; i++)
+        t->length[i] = t->rules->lengths[i];
     while (*tokens < t->rules->target && (rc = merges_begin_round(t, &alone, e)) > 0) {
         if (alone.count) {
             rc = make_token(t, alone.key, &t->alone, found, e);
             t->most = alone.count;
-            t->renew = join_alone;
+            t->renew = t->alone.id == MERGES_END ? NULL : join_alone;
         } else {
+            t->renew = t->heap.n ? merges_put_runs : NULL; /* none: no runs were taken */
             rc = join_pairs(t, tokens, found, e);
-            t->renew = merges_put_runs;
         }
         if (rc < 0)
             return rc == ERR_NOMEM ? err_set(e, ERR_NOMEM, "out of memory for pairs") : rc;
@@ -265,6 +279,7 @@ int merges_find(struct merges_words *words, struct word_file *file, const struct
     free(t.few.of);
     free(t.filter);
     pairs_free(&t.pairs);
+    pairs_free(&t.refused);
     buf_free(&t.heap);
     buf_free(&t.lefts);
     buf_free(&t.rights);

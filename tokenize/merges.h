@@ -13,12 +13,13 @@
  * them that its pairs hold together, each different run once, with the count of all its words; and it
  * is about as many pairs as their runs fit, always the most frequent ones.  Between two runs nothing is joined in this
  * round: a pair that comes to stand there occurs no more often than the one that was there, which is not among the
- * round's.  The next reading of the file puts what runs have become in their places.  So the number of readings depends
- * on the memory, and nothing else does.
+ * round's.  (A pair that join refuses may occur often and still is not among them: it too holds runs together.)  The
+ * next reading of the file puts what runs have become in their places.  So the number of readings depends on the memory,
+ * and nothing else does.
  *
  * All places of a pair are known when the later of its two tokens is made; after that they only
- * become fewer.  No two pairs make the same token: how the bytes of a token were joined depends
- * on nothing around them.
+ * become fewer.  So no two pairs may make the same token.  Of bytes they do not: how the bytes of a token were joined
+ * depends on nothing around them.  Where words that are tokens already are joined, join has to refuse the later pair.
  */
 #ifndef TOKENIZE_MERGES_H
 #define TOKENIZE_MERGES_H
@@ -69,8 +70,9 @@ struct merges_rules {
     /* Among pairs of the same count: false: the one of the lowest ids, as Hugging Face's
      * trainer; true: the one that comes first in the cells, as tiktoken's. */
     bool first_place;
+    const uint32_t *lengths; /* for max_length, of the tokens there are at first; NULL: 1 each */
     uint64_t pairs;         /* to look after at a time, about; at least 2 */
-    /* Makes the token of two: its id (*tokens counts new ones). */
+    /* Makes the token of two: its id (*tokens counts new ones), or MERGES_END: they are not to be joined. */
     int (*join)(void *state, uint32_t left, uint32_t right, uint32_t *id, struct err *e);
     void *state;
 };

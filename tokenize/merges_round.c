@@ -199,7 +199,7 @@ static int find_best(struct merges_state *t, struct err *e)
         for (uint64_t i = 0; rc == 0 && i <= t->pairs.mask; i++) {
             const struct pair *p = &t->pairs.slots[i];
             struct pair_entry x = {p->count, t->rules->first_place ? p->list : p->key, p->key};
-            if (p->key == PAIR_FREE || p->count < t->bar)
+            if (p->key == PAIR_FREE || p->count < t->bar || merges_is_refused(t, p->key))
                 continue;
             if (buf_put(&t->heap, &x, sizeof x) < 0)
                 return no_memory(e);

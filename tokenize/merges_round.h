@@ -44,6 +44,7 @@ struct merges_state {
     uint64_t listed;    /* of words->lists */
     word_file_renew *renew; /* what the file is to take over on the next reading */
     struct merge alone; /* a pair that is joined then */
+    struct pair_table refused; /* pairs that are not to be joined */
     bool read;
     struct merges_side *left, *right; /* by token */
     struct buf lefts, rights;         /* those met */
@@ -65,6 +66,11 @@ static inline struct pair *merges_find_pair(const struct merges_state *t, uint64
     uint64_t bit = pair_hash(key) >> (64 - MERGES_FILTER_BITS);
 
     return t->filter[bit / 64] >> bit % 64 & 1 ? pairs_find(&t->pairs, key) : NULL;
+}
+
+static inline bool merges_is_refused(const struct merges_state *t, uint64_t key)
+{
+    return t->refused.n && pairs_find(&t->refused, key);
 }
 
 static inline bool merges_is_allowed(const struct merges_state *t, uint64_t key)

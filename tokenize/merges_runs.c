@@ -2,14 +2,16 @@
 
 /* ---- runs in a word ---- */
 
-/* The end of the run that begins at tokens[0]: how many tokens it has.  ranks: only pairs before this one count. */
+/* The end of the run that begins at tokens[0]: how many tokens it has.  ranks: only pairs before this one
+ * count, and refused ones, which may be frequent though they are not among the round's. */
 static uint64_t run_length(const struct merges_state *t, const uint32_t *tokens, uint64_t n, uint64_t ranks)
 {
     uint64_t i = 0;
 
     for (; i + 1 < n; i++) {
-        const struct pair *p = merges_find_pair(t, (uint64_t)tokens[i] << 32 | tokens[i + 1]);
-        if (!p || p->list >= ranks)
+        uint64_t key = (uint64_t)tokens[i] << 32 | tokens[i + 1];
+        const struct pair *p = merges_find_pair(t, key);
+        if ((!p || p->list >= ranks) && !merges_is_refused(t, key))
             break;
     }
     return i + 1;

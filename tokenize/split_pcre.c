@@ -83,8 +83,10 @@ int split_pcre_new(struct split_pcre **x, const char *pattern, bool oniguruma, s
     if (!s->code) {
         PCRE2_UCHAR why[200] = "";
         pcre2_get_error_message(code, why, sizeof why);
-        rc = err_set(e, ERR_ARG, "'%s' is neither the name of a pattern nor a regular expression: %s", pattern,
-                     (const char *)why);
+        rc = code == PCRE2_ERROR_HEAP_FAILED
+                 ? err_set(e, ERR_NOMEM, "out of memory for a pattern")
+                 : err_set(e, ERR_ARG, "'%s' is neither the name of a pattern nor a regular expression: %s", pattern,
+                           (const char *)why);
         goto fail;
     }
     pcre2_jit_compile(s->code, PCRE2_JIT_COMPLETE); /* without it, it is slower and no less right */

@@ -20,6 +20,8 @@ enum train_ties { TRAIN_TIES_HUGGINGFACE, TRAIN_TIES_TIKTOKEN };
 struct train_options {
     int model;               /* enum train_model */
     uint32_t vocab_size;     /* special tokens and bytes included */
+    uint32_t subwords;       /* merges across words: those within words end with so many tokens */
+    uint64_t sample;         /* and bytes of text that they are found in, about; 0: all */
     uint64_t min_frequency;  /* pairs that occur less are not joined */
     uint32_t max_length;     /* Hugging Face's max_token_length: tokens are shorter, in bytes; 0: no bound */
     int ties;                /* enum train_ties; tiktoken's: BPE of bytes only */
@@ -27,7 +29,7 @@ struct train_options {
     double coverage;         /* kinds of characters: the share of all characters whose own have tokens */
     const char *const *specials;
     int n_specials;
-    const char *pattern;     /* BPE of bytes; NULL: gpt2 */
+    const char *pattern;     /* BPE of bytes: what cuts text into words; NULL: the kind's */
     const char *key;         /* of documents */
     int threads;
     uint64_t memory;         /* bytes; what does not fit goes to temporary files, or is ERR_LIMIT: Unigram's words */

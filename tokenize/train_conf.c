@@ -16,6 +16,7 @@ struct train_options train_conf_options(const struct train_conf *c)
     const struct train_kind *kind = &train_kinds[c->model];
     struct train_options x = {.model = c->model,
                               .vocab_size = (uint32_t)c->vocab_size,
+                              .sample = (uint64_t)c->sample,
                               .min_frequency = (uint64_t)c->min_frequency,
                               .max_length = (uint32_t)c->max_length,
                               .ties = c->ties,
@@ -30,8 +31,14 @@ struct train_options train_conf_options(const struct train_conf *c)
                               .ranks = c->ranks,
                               .spm = c->spm};
 
+    uint32_t least;
+
     while (!c->specials.n && kind->specials[x.n_specials])
         x.n_specials++;
+    least = 256 + (uint32_t)x.n_specials;
+    x.subwords = (uint32_t)(c->subwords ? c->subwords : c->vocab_size * 2 / 5);
+    if (!c->subwords && x.subwords < least)
+        x.subwords = least;
     return x;
 }
 

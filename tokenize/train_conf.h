@@ -11,26 +11,31 @@
 struct train_conf {
     const char *output, *folder, *ranks, *spm, *tmp;
     int64_t vocab_size, min_frequency, max_length, memory; /* memory 0: by the machine */
+    int64_t subwords, sample; /* subwords 0: two in five */
     int model, ties;
     bool byte_fallback;
     double coverage;
     struct opt_list specials; /* none: the kind's; free with opt_list_free */
 };
 
-#define TRAIN_CONF_INIT {.vocab_size = 32000, .coverage = 0.9995}
+#define TRAIN_CONF_INIT {.vocab_size = 32000, .sample = 16 << 20, .coverage = 0.9995}
 
 /* The rows of an option table. */
 #define TRAIN_OPTS(c)                                                                                                        \
     OPT_ENUM(0, "model", &(c).model, TRAIN_MODELS,                                                                           \
-             "bpe: of bytes; byte-fallback: of characters, as Llama 2's; wordpiece: as BERT's; unigram: as SentencePiece's"), \
+             "bpe: of bytes; byte-fallback: of characters, as Llama 2's; wordpiece: as BERT's; unigram: as SentencePiece's; " \
+             "superbpe: of bytes, across words too"),                                                                        \
     OPT_INT(0, "vocab-size", &(c).vocab_size, 257, 1 << 23, "tokens, special ones and 256 bytes included"),                  \
+    OPT_INT(0, "subwords", &(c).subwords, 0, 1 << 23, "superbpe: the tokens of words and their parts; 0: two in five"),      \
+    OPT_SIZE(0, "across-sample", &(c).sample, 0, INT64_MAX,                                                                  \
+             "superbpe: merges across words are found in about so much of the text; 0: in all of it"),                       \
     OPT_INT(0, "min-frequency", &(c).min_frequency, 0, INT64_MAX, "join no pair that is rarer"),                             \
     OPT_INT(0, "max-token-length", &(c).max_length, 0, UINT32_MAX,                                                           \
             "tokens are shorter than this, in bytes; 0: no bound"),                                                          \
     OPT_ENUM(0, "ties", &(c).ties, "huggingface|tiktoken",                                                                   \
              "which of two equally frequent pairs: the one of lower ids, or the one that comes first"),                      \
     OPT_NUM(0, "character-coverage", &(c).coverage, 0, 1,                                                                    \
-            "all but bpe: the most frequent characters that make up this share of all have tokens"),                         \
+            "kinds of characters: the most frequent characters that make up this share of all have tokens"),                 \
     OPT_FLAG(0, "byte-fallback", &(c).byte_fallback, "unigram: other characters are the tokens of their bytes"),             \
     OPT_LIST(0, "special-tokens", &(c).specials, "TOKEN",                                                                    \
              "a special token; may be repeated (the first: for what is unknown); if none is given, the usual ones"),         \

@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "base/utf8.h"
 #include "tokenize/model.h"
+#include "tokenize/train_write.h"
 
 enum { ENDS = 1024, READ_BUFFER = 1 << 16, WRITE_BUFFER = 1 << 20, THREAD_NEEDS = 6 << 20, TALLY_LEAST = 8 << 20 };
 
@@ -13,6 +14,7 @@ enum { ENDS = 1024, READ_BUFFER = 1 << 16, WRITE_BUFFER = 1 << 20, THREAD_NEEDS 
 
 struct counting {
     const struct train_options *x;
+    const struct train_across *across; /* or NULL */
     struct corpus corpus;
     struct split split;
     struct tokenizer *steps; /* of kinds that have them: what they do to text; else NULL, and split cuts it */
@@ -36,6 +38,7 @@ struct counter { /* of a thread */
     uint64_t place; /* of the next word in the corpus: words are numbered within blocks */
     struct rules_scratch rules;
     struct buf repaired, normal;
+    struct across_cutter cutter;
 };
 
 static int no_memory(struct err *e)
@@ -112,6 +115,24 @@ static int count_steps(struct counter *k, struct span text, struct err *e)
     return 0;
 }
 
+/* The segments of a text. */
+static int count_across(struct counter *k, struct span text, struct err *e)
+{
+    for (size_t at = 0, n; at < text.n; at += n) {
+        const uint32_t *ends;
+        uint32_t begin = 0;
+        n = text.n - at < ACROSS_SLICE ? text.n - at : ACROSS_SLICE;
+        TRY(across_cut(&k->cutter, k->c->across, (struct span){text.p + at, n}, e));
+        ends = (const uint32_t *)(const void *)k->cutter.ends.p;
+        for (size_t i = 0, some, all = k->cutter.ends.n / sizeof *ends; i < all; i += some) {
+            some = all - i < ENDS ? all - i : ENDS;
+            TRY(count_words(k, k->cutter.ids.p, begin, ends + i, some, e));
+            begin = ends[i + some - 1];
+        }
+    }
+    return 0;
+}
+
 static int count_text(struct counter *k, struct span text, struct err *e)
 {
     struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
@@ -120,6 +141,8 @@ static int count_text(struct counter *k, struct span text, struct err *e)
 
     if (text.n > INT32_MAX)
         return err_set(e, ERR_FORMAT, "the text is longer than 2 GiB");
+    if (k->c->across)
+        return count_across(k, text, e);
     if (k->c->steps)
         return count_steps(k, text, e);
     while ((n = split_next(&k->c->split, &st, k->ends, ENDS, e)) > 0) {
@@ -192,6 +215,7 @@ static void count_thread(void *arg, int thread)
         rules_scratch_free(&k->rules);
         buf_free(&k->repaired);
         buf_free(&k->normal);
+        across_cutter_free(&k->cutter);
     }
     free(k);
 }
@@ -204,8 +228,10 @@ static int find_cutter(struct counting *c, struct err *e)
     struct buf json = {0};
     int rc;
 
+    if (c->across)
+        return 0;
     if (!kind->pre_tokenizer)
-        return split_find(&c->split, x->pattern ? x->pattern : "gpt2", e);
+        return split_find(&c->split, train_pattern(x), e);
     rc = buf_printf(&json, "{\"normalizer\":%s,\"pre_tokenizer\":%s,\"model\":{\"type\":\"WordLevel\",\"unk_token\":\"?\","
                     "\"vocab\":{\"?\":0}}}", kind->normalizer, kind->pre_tokenizer);
     rc = rc < 0 ? no_memory(e) : tokenizer_open_json(&c->steps, "steps", buf_span(&json), NULL, e);
@@ -353,17 +379,18 @@ int word_counts_move(struct word_counts *w, const struct train_options *x, struc
     return spill_flush(&w->words, e);
 }
 
-int word_counts_make(struct word_counts *w, char *const *paths, int n_paths, const struct train_options *x,
-                     struct train_result *r, struct err *e)
+int word_counts_make(struct word_counts *w, char *const *paths, int n_paths, const struct train_across *across,
+                     const struct train_options *x, struct train_result *r, struct err *e)
 {
-    int most = (int)(x->memory / (2 * THREAD_NEEDS)), threads = most < 1 ? 1 : x->threads < most ? x->threads : most;
-    struct counting c = {.x = x, .tally = calloc((size_t)threads, sizeof *c.tally)};
+    uint64_t needs = THREAD_NEEDS + (across ? ACROSS_THREAD_NEEDS : 0);
+    int most = (int)(x->memory / (2 * needs)), threads = most < 1 ? 1 : x->threads < most ? x->threads : most;
+    struct counting c = {.x = x, .across = across, .tally = calloc((size_t)threads, sizeof *c.tally)};
     int rc;
 
     *w = (struct word_counts){.in_order = x->ties == TRAIN_TIES_TIKTOKEN, .words = {.fd = -1}};
     if (!c.tally)
         return no_memory(e);
-    c.share = x->memory / (uint64_t)threads - THREAD_NEEDS;
+    c.share = x->memory / (uint64_t)threads - needs;
     rc = tally_disk_open(&c.disk, x->tmp, e);
     if (rc == 0)
         rc = count_files(&c, paths, n_paths, threads, e);

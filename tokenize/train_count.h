@@ -6,6 +6,7 @@
 
 #include "tokenize/tally.h"
 #include "tokenize/train.h"
+#include "tokenize/train_across.h"
 
 struct word_counts {
     struct tally tally;      /* of all words, or */
@@ -17,9 +18,10 @@ struct word_counts {
     uint64_t total;          /* the sum of count * length: < 2^63 */
 };
 
-/* Reads the files (none: standard input) and counts.  Release with word_counts_free in any case. */
-int word_counts_make(struct word_counts *w, char *const *paths, int n_paths, const struct train_options *x,
-                     struct train_result *r, struct err *e);
+/* Reads the files (none: standard input) and counts the words, or, across not NULL, the segments of the texts, whose bytes are
+ * tokens.  Release with word_counts_free in any case. */
+int word_counts_make(struct word_counts *w, char *const *paths, int n_paths, const struct train_across *across,
+                     const struct train_options *x, struct train_result *r, struct err *e);
 /* Puts the words on disk if they are in memory. */
 int word_counts_move(struct word_counts *w, const struct train_options *x, struct err *e);
 /* Takes one word, of kinds that are scored with a zero byte behind it if it ended its text; 0, or what ends the giving. */

@@ -19,13 +19,23 @@ static const char byte_level[] =
     "      {\"type\": \"ByteFallback\"},\n      {\"type\": \"Fuse\"},\n" \
     "      {\"type\": \"Strip\", \"content\": \" \", \"start\": 1, \"stop\": 0}\n    ]\n  }"
 
+static const char bpe_of_bytes[] = "    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n"
+                                   "    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n"
+                                   "    \"fuse_unk\": false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": false,\n";
+
 const struct train_kind train_kinds[] = {
-    [TRAIN_BPE] = {.specials = {"<|endoftext|>"},
+    [TRAIN_BPE] = {.pattern = "gpt2",
+                   .specials = {"<|endoftext|>"},
                    .decoder = byte_level,
                    .merges = true,
-                   .model = "    \"type\": \"BPE\",\n    \"dropout\": null,\n    \"unk_token\": null,\n"
-                            "    \"continuing_subword_prefix\": null,\n    \"end_of_word_suffix\": null,\n"
-                            "    \"fuse_unk\": false,\n    \"byte_fallback\": false,\n    \"ignore_merges\": false,\n"},
+                   .model = bpe_of_bytes},
+    /* Both patterns have digits in threes, and end where lines do. */
+    [TRAIN_SUPERBPE] = {.pattern = "llama3",
+                        .across = "\\p{N}{1,3}|[^\\p{N}\\r\\n]+[\\r\\n]*|[\\r\\n]+",
+                        .specials = {"<|endoftext|>"},
+                        .decoder = byte_level,
+                        .merges = true,
+                        .model = bpe_of_bytes},
     /* Words are cut where a SentencePiece model of such pieces cannot join, so that both give the same ids: each digit by
      * itself, letters and others apart, spaces in front. */
     [TRAIN_BYTE_FALLBACK] =

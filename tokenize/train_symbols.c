@@ -223,6 +223,10 @@ size_t train_symbols_of(const struct train_symbols *s, struct span word, uint32_
     size_t n = 0;
     uint32_t cp;
 
+    if (s->across) {
+        memcpy(to, word.p, word.n);
+        return word.n / sizeof *to;
+    }
     for (size_t i = 0; i < word.n && !s->kind->characters; i++)
         to[n++] = s->byte_id[(unsigned char)word.p[i]];
     for (size_t i = 0; i < word.n && s->kind->characters;) {
@@ -253,4 +257,15 @@ int train_symbols_join(void *state, uint32_t left, uint32_t right, uint32_t *id,
     if (buf_put_span(&s->text, vocab_get(&s->vocab, left)) < 0 || buf_put(&s->text, end.p + skip, end.n - skip) < 0)
         return no_memory(e);
     return add_new(s, buf_span(&s->text), id, e);
+}
+
+int train_symbols_join_new(void *state, uint32_t left, uint32_t right, uint32_t *id, struct err *e)
+{
+    struct train_symbols *s = state;
+    uint32_t n = s->vocab.n;
+
+    TRY(train_symbols_join(state, left, right, id, e));
+    if (s->vocab.n == n)
+        *id = MERGES_END;
+    return 0;
 }

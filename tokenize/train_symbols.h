@@ -14,6 +14,7 @@ struct train_symbols {
     uint32_t byte_id[256]; /* not of kinds of characters */
     uint32_t *first, *inside; /* of kinds of characters: the token of a code point that begins a word, and of one that does not;
                                * MERGES_END: none */
+    bool across;           /* words are segments: their bytes are tokens, uint32_t each (train_across.h) */
     uint32_t first_joined; /* special tokens and those of bytes have lower ids */
     struct buf scores;     /* Unigram: a float for each token from first_joined on */
     struct buf text;       /* scratch */
@@ -45,7 +46,8 @@ size_t train_symbols_of(const struct train_symbols *s, struct span word, uint32_
 float train_symbols_score(const struct train_symbols *s, uint32_t id);
 /* True if there is such a token, and it is of characters or made of such. */
 bool train_symbols_joins(const struct train_symbols *s, struct span token);
-/* The token of two (merges_rules.join); state: the symbols. */
+/* The token of two (merges_rules.join); state: the symbols.  The second has none for two that make a token there is. */
 int train_symbols_join(void *state, uint32_t left, uint32_t right, uint32_t *id, struct err *e);
+int train_symbols_join_new(void *state, uint32_t left, uint32_t right, uint32_t *id, struct err *e);
 
 #endif

@@ -6,6 +6,9 @@ enum {
     OTHER_MEMORY = 20 << 20, /* what training takes beside words and pairs: buffers, the program */
     FILE_MEMORY = 7 << 20,   /* and what the file of words takes: buffers, blocks, what the heap keeps of them */
     RUNS_LEAST = 12 << 20,
+    PAIRS_MAX = 1 << 17,     /* looked after at a time: a few million places */
+    PAIRS_ACROSS = 1 << 21,  /* across words there are many more that are rare, and fewer places of each */
+    PAIR_MEMORY = 205,       /* for each of them: its slots, twice while a table grows, and the heap */
     TOKEN_MEMORY = 160,      /* for each token */
     CHARACTERS_MEMORY = 9 << 20, /* and for the tokens of characters */
     CELL = 12,               /* bytes: the token, the word, a place in lists */
@@ -15,12 +18,17 @@ enum {
     RUN = WORD + 8 + 16      /* where it begins, then and now; four slots at most */
 };
 
+uint64_t train_pairs(const struct train_options *x)
+{
+    uint64_t most = train_kinds[x->model].across ? PAIRS_ACROSS : PAIRS_MAX;
+
+    return x->memory / 2048 < most ? x->memory / 2048 : most;
+}
+
 /* What is not for words. */
 static uint64_t other_memory(const struct train_options *x)
 {
-    uint64_t pairs = (x->memory < (uint64_t)256 << 20 ? x->memory : (uint64_t)256 << 20) / 10;
-
-    return OTHER_MEMORY + pairs + (uint64_t)x->vocab_size * TOKEN_MEMORY +
+    return OTHER_MEMORY + train_pairs(x) * PAIR_MEMORY + (uint64_t)x->vocab_size * TOKEN_MEMORY +
            (train_kinds[x->model].characters ? CHARACTERS_MEMORY : 0);
 }
 
@@ -123,7 +131,8 @@ int train_words_make(struct train_words *w, struct word_counts *c, const struct 
                      const struct train_symbols *symbols, struct err *e)
 {
     uint64_t words = symbols->kind->characters ? c->n + c->bytes / 3 : c->n; /* two characters, and one without a token */
-    uint64_t cells = c->bytes + words + 1, here = cells * CELL + words * WORD + other_memory(x), listed;
+    uint64_t bytes = symbols->across ? c->bytes / sizeof(uint32_t) : c->bytes; /* a token each at most */
+    uint64_t cells = bytes + words + 1, here = cells * CELL + words * WORD + other_memory(x), listed;
 
     *w = (struct train_words){.symbols = symbols};
     if (cells > MERGES_CELLS_MAX || here > x->memory)

@@ -18,6 +18,8 @@ struct train_words {
     struct buf word;
 };
 
+/* How many pairs to look after at a time (merges_rules). */
+uint64_t train_pairs(const struct train_options *x);
 /* Makes cells of all words: their tokens by the symbols.  ERR_LIMIT: more cells than fit.
  * Release with train_words_free in any case. */
 int train_words_make(struct train_words *w, struct word_counts *c, const struct train_options *x,

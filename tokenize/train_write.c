@@ -25,6 +25,11 @@ static void put_pre_tokenizer(struct buf *b, const struct train_kind *kind, cons
                 "        \"trim_offsets\": true,\n        \"use_regex\": false\n      }\n    ]\n  },\n");
 }
 
+const char *train_pattern(const struct train_options *x)
+{
+    return x->pattern ? x->pattern : train_kinds[x->model].pattern;
+}
+
 bool train_is_repeated(const struct train_options *x, int i)
 {
     for (int j = 0; j < i; j++)
@@ -119,17 +124,17 @@ static int put_all_merges(struct buf *b, const struct train_symbols *s, const st
     return buf_puts(b, "\n    ]");
 }
 
-static int put_tokenizer(struct buf *b, const struct train_options *x, const struct train_symbols *s, const struct merge *m,
-                         size_t n, struct err *e)
+int train_write_json(struct buf *b, const char *pattern, const struct train_options *x, const struct train_symbols *s,
+                     const struct merge *m, size_t n, struct err *e)
 {
     const struct vocab *v = &s->vocab;
     struct split split = {0};
     int rc = 0;
 
-    if (x->pattern)
-        TRY(split_find(&split, x->pattern, e));
-    put_head(b, x, v, x->pattern && split.kind != SPLIT_GPT2 ? split_pattern(&split) : NULL);
-    if (x->pattern)
+    if (pattern)
+        TRY(split_find(&split, pattern, e));
+    put_head(b, x, v, pattern && split.kind != SPLIT_GPT2 ? split_pattern(&split) : NULL);
+    if (pattern)
         split_free(&split);
     /* What is put is looked at once, at the end: a buffer that got no memory takes nothing more. */
     for (uint32_t id = 0; id < v->n; id++) {
@@ -230,7 +235,7 @@ static int write_files(struct file_out *f[FILES], const struct train_options *x,
                        const struct merge *m, size_t n, struct buf *b, struct err *e)
 {
     if (x->output) {
-        TRY(put_tokenizer(b, x, s, m, n, e));
+        TRY(train_write_json(b, s->kind->across ? s->kind->across : train_pattern(x), x, s, m, n, e));
         TRY(write_out(&f[0], NULL, x->output, b, e));
     }
     if (x->folder) {

@@ -153,6 +153,7 @@ done
 step datatrove parquet.py $D/parquet -- $D/parquet
 # Tokenizers.
 step tokenizers tokenizer_kinds.py $D/tokenizer/train "${QUERN:-build/bin/quern}" -- $D/tokenizer/train
+step tokenizers tokenizer_across.py $D/tokenizer/train "${QUERN:-build/bin/quern}" -- $D/tokenizer/train/superbpe.jsonl.zst
 for script in tokenizer tokenizer_spm tokenizer_tekken tokenizer_train; do
     step tokenizers $script.py $D/tokenizer -- $D/tokenizer
 done

@@ -167,6 +167,7 @@ sweep 'tokenizer train' FAIL_KEEP='^out/$' quern-tokenizer train -j1 --memory 64
 sweep 'tokenizer train and measure' FAIL_KEEP='^out.json$' quern-tokenizer train -j1 --memory 64M --vocab-size 280 "$in/docs.jsonl" -o out.json \
     --measure "$in/docs.jsonl" --stats out.stats
 sweep 'tokenizer measure' FAIL_ANY=stdout quern-tokenizer measure -j1 --by id --tokenizer "$in/tokenizer.json" "$in/docs.jsonl" --stats out.stats
+sweep 'tokenizer train across words' quern-tokenizer train -j1 --memory 64M --model superbpe --vocab-size 300 --subwords 280 "$in/docs.jsonl" -o out.json
 sweep 'tokenizer train Unigram' quern-tokenizer train -j1 --memory 64M --model unigram --byte-fallback --vocab-size 310 "$in/docs.jsonl" -o out.json \
     --sentencepiece-model out.model
 sweep 'tokenizer encode' quern-tokenizer encode --tokenizer "$in/tokenizer.json" --jsonl "$in/docs.jsonl"

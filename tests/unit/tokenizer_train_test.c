@@ -30,7 +30,13 @@ struct plain {
     uint64_t count[WORDS];
     uint32_t bytes[ALL]; /* of a token */
     uint32_t words;
+    bool refuses; /* some pairs are not to be joined */
 };
+
+static bool is_refused(uint32_t left, uint32_t right)
+{
+    return (left + 2 * right) % 5 == 0;
+}
 
 /* The best pair; its count, 0 if there is none that may be joined. */
 static uint64_t best_pair(const struct plain *p, const struct merges_rules *r, uint32_t *left, uint32_t *right)
@@ -43,6 +49,8 @@ static uint64_t best_pair(const struct plain *p, const struct merges_rules *r, u
         for (uint32_t i = 0; i + 1 < p->length[w]; i++, at++) {
             uint32_t a = p->word[w][i], b = p->word[w][i + 1];
             if (r->max_length && p->bytes[a] + p->bytes[b] >= r->max_length && p->bytes[a] + p->bytes[b] > 2)
+                continue;
+            if (p->refuses && is_refused(a, b))
                 continue;
             place[a][b] = count[a][b] ? place[a][b] : at;
             count[a][b] += p->count[w];
@@ -162,6 +170,12 @@ static int next_id(void *state, uint32_t left, uint32_t right, uint32_t *id, str
     return 0;
 }
 
+static int next_id_or_none(void *state, uint32_t left, uint32_t right, uint32_t *id, struct err *e)
+{
+    *id = MERGES_END;
+    return is_refused(left, right) ? 0 : next_id(state, left, right, id, e);
+}
+
 static void merges_follow_their_definition(void **state)
 {
     static struct plain p;
@@ -181,6 +195,9 @@ static void merges_follow_their_definition(void **state)
         const struct merge *v;
 
         make_words(&p);
+        p.refuses = below(3) == 0;
+        if (p.refuses)
+            r.join = next_id_or_none;
         make_cells(&p, &m);
         if (file)
             make_file(&p, &f, &m);
