@@ -1,12 +1,39 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+#include "base/err.h"
 
 void rng_mt_seed(struct rng_mt *r, uint32_t seed)
 {
     r->mt[0] = seed;
     for (uint32_t i = 1; i < 624; i++)
         r->mt[i] = 1812433253u * (r->mt[i - 1] ^ (r->mt[i - 1] >> 30)) + i;
+    r->at = 624;
+}
+
+void rng_mt_seed_python(struct rng_mt *r, uint64_t seed)
+{
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    uint32_t n = key[1] ? 2 : 1, i = 1, *mt = r->mt;
+
+    rng_mt_seed(r, 19650218u);
+    for (uint32_t k = 0; k < 624; k++) {
+        mt[i] = (mt[i] ^ (mt[i - 1] ^ mt[i - 1] >> 30) * 1664525u) + key[k % n] + k % n;
+        if (++i == 624) {
+            mt[0] = mt[623];
+            i = 1;
+        }
+    }
+    for (uint32_t k = 0; k < 623; k++) {
+        mt[i] = (mt[i] ^ (mt[i - 1] ^ mt[i - 1] >> 30) * 1566083941u) - i;
+        if (++i == 624) {
+            mt[0] = mt[623];
+            i = 1;
+        }
+    }
+    mt[0] = 0x80000000u;
     r->at = 624;
 }
 
@@ -157,4 +184,52 @@ void rng_normal2(uint32_t w0, uint32_t w1, double out[2])
 
     out[0] = m * cos(a);
     out[1] = m * sin(a);
+}
+
+/* A number below n as Python draws it: its bits until they are one. */
+static uint32_t below(struct rng_mt *r, uint32_t n)
+{
+    int bits = 32 - __builtin_clz(n);
+    uint32_t v;
+
+    do
+        v = rng_mt_u32(r) >> (32 - bits);
+    while (v >= n);
+    return v;
+}
+
+int rng_mt_sample(struct rng_mt *r, uint32_t n, uint32_t k, uint32_t *out)
+{
+    uint64_t few = 21, power = 1;
+    uint32_t *pool;
+
+    while (k > 5 && power < 3 * (uint64_t)k)
+        power *= 4;
+    few += k > 5 ? power : 0;
+    if (n > few) { /* drawn again where it was drawn before */
+        for (uint32_t i = 0; i < k; i++) {
+            uint32_t before = 0;
+
+            out[i] = below(r, n);
+            while (before < i)
+                if (out[before++] == out[i]) {
+                    out[i] = below(r, n);
+                    before = 0;
+                }
+        }
+        return 0;
+    }
+    pool = malloc(n * sizeof *pool);
+    if (!pool)
+        return ERR_NOMEM;
+    for (uint32_t i = 0; i < n; i++)
+        pool[i] = i;
+    for (uint32_t i = 0; i < k; i++) {
+        uint32_t at = below(r, n - i);
+
+        out[i] = pool[at];
+        pool[at] = pool[n - i - 1];
+    }
+    free(pool);
+    return 0;
 }

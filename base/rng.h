@@ -3,7 +3,8 @@
  * Two generators, each for one purpose:
  * - rng_mt: MT19937 as numpy's RandomState(seed) uses it, where we must draw the
  *   same numbers as Megatron or datatrove (Matsumoto and Nishimura 1998; numpy's
- *   legacy generator).
+ *   legacy generator), and as Python's random module, where lm-evaluation-harness
+ *   draws with that.
  * - rng_philox: Philox4x32-10 (Salmon et al. 2011), a pure function of (key,
  *   counter): initial weights, dropout, sampling.  The same on CPU and GPU and for
  *   any division of the work.
@@ -25,6 +26,10 @@ struct rng_mt {
 
 /* numpy.random.RandomState(seed) for one 32-bit seed (init_genrand). */
 void rng_mt_seed(struct rng_mt *r, uint32_t seed);
+/* random.Random(seed) of Python 3 (init_by_array of the words of seed, the lowest first). */
+void rng_mt_seed_python(struct rng_mt *r, uint64_t seed);
+/* random.Random.sample(range(n), k), k <= n < 2^32: k different numbers below n, to out.  ERR_NOMEM (base/err.h). */
+int rng_mt_sample(struct rng_mt *r, uint32_t n, uint32_t k, uint32_t *out);
 /* The next 32 bits. */
 uint32_t rng_mt_u32(struct rng_mt *r);
 /* The next 64 bits, the high word drawn first, as numpy's legacy uint64 draws. */

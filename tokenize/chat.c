@@ -137,7 +137,7 @@ int chat_open(struct chat **out, const char *name, const char *tokenizer, const 
         return err_set(e, ERR_NOMEM, "out of memory");
     snprintf(c->date, sizeof c->date, "%s", date ? date : "");
     rc = read_template(c, name, tokenizer, &file, &text, e);
-    if (rc == 0 && text.p && (rc = jinja_new(&c->jinja, text, e)) < 0)
+    if (rc == 0 && text.p && (rc = jinja_new(&c->jinja, text, JINJA_CHAT, e)) < 0)
         err_wrap(e, "--chat-template %s", name);
     buf_put_span(&what, text);
     for (int i = 0; i < c->n_tokens; i++)

@@ -1,7 +1,8 @@
-/* tokenize/jinja.h -- the part of Jinja that chat templates are written in.
+/* tokenize/jinja.h -- the part of Jinja that chat templates and tasks of evaluation are written in.
  *
- * A template is parsed once and rendered by any number of threads.  It is read as transformers reads one: trim_blocks,
- * lstrip_blocks, break and continue, {% generation %}, its tojson and raise_exception.  What is not known (include, import,
+ * A template is parsed once and rendered by any number of threads.  A chat's is read as transformers reads one: trim_blocks,
+ * lstrip_blocks, break and continue, {% generation %}, its tojson and raise_exception; a task's as lm-evaluation-harness does:
+ * white space stays as it is, and to write what is undefined is an error.  What is not known (include, import,
  * call and filter blocks, a filter, a test, a method) is refused by name and line as the template is parsed, or, a method, as it
  * is reached.  strftime_now is defined only where a date is given, so that the same input gives the same text.
  *
@@ -16,8 +17,10 @@
 
 struct jinja;
 
+enum jinja_dialect { JINJA_CHAT, JINJA_TASK };
+
 /* ERR_FORMAT: it is none, or not of the known part; ERR_NOMEM. */
-int jinja_new(struct jinja **x, struct span text, struct err *e);
+int jinja_new(struct jinja **x, struct span text, enum jinja_dialect dialect, struct err *e);
 void jinja_free(struct jinja *x);
 /* Whether it has {% generation %}. */
 bool jinja_marks(const struct jinja *x);
@@ -39,5 +42,7 @@ enum { JINJA_STEPS = 20000000, JINJA_LEVELS = 200, JINJA_TEXT = 256 << 20 };
  * something it does that has no meaning; ERR_LIMIT, ERR_NOMEM. */
 int jinja_render(const struct jinja *x, const struct jinja_var *v, int n, const char *date, struct arena *a, struct buf *out,
                  struct buf *ranges, struct err *e);
+/* s without what stands at its ends of the characters of set, or, where set.p is NULL, of Python's white space. */
+struct span jinja_strip(struct span s, struct span set, bool left, bool right);
 
 #endif

@@ -58,7 +58,7 @@ static int name_value(struct jinja_run *r, const struct jinja_expr *x, struct ji
 
 /* ---- attributes and items ---- */
 
-static int undefined(struct jinja_run *r, int line, struct span name)
+int jinja_undefined(struct jinja_run *r, int line, struct span name)
 {
     return jinja_error(r, line, "'%.*s' is undefined", (int)(name.n < 100 ? name.n : 100), name.p ? name.p : "");
 }
@@ -93,7 +93,7 @@ static int attribute(struct jinja_run *r, int line, const struct jinja_value *of
     const struct jinja_value *there = of->kind == JINJA_MAP || of->kind == JINJA_NAMESPACE ? jinja_map_get(of->map, name) : NULL;
 
     if (of->kind == JINJA_UNDEFINED)
-        return undefined(r, line, of->s);
+        return jinja_undefined(r, line, of->s);
     *v = there ? *there : (struct jinja_value){.kind = JINJA_UNDEFINED, .s = name};
     if (of->kind == JINJA_LOOP)
         *v = loop_value(of->loop, name);
@@ -105,7 +105,7 @@ static int item(struct jinja_run *r, int line, const struct jinja_value *of, con
     int64_t n = of->kind == JINJA_LIST ? of->list->n : of->kind == JINJA_STRING ? jinja_characters(of->s) : 0, i;
 
     if (of->kind == JINJA_UNDEFINED)
-        return undefined(r, line, of->s);
+        return jinja_undefined(r, line, of->s);
     if (at->kind == JINJA_STRING)
         return attribute(r, line, of, at->s, v);
     *v = (struct jinja_value){.kind = JINJA_UNDEFINED, .s = span_of("an item")};
@@ -150,7 +150,7 @@ static int slice(struct jinja_run *r, const struct jinja_expr *x, const struct j
     int64_t n, from, to, by = 1, count = 0;
 
     if (of->kind != JINJA_LIST && of->kind != JINJA_STRING)
-        return of->kind == JINJA_UNDEFINED ? undefined(r, x->line, of->s)
+        return of->kind == JINJA_UNDEFINED ? jinja_undefined(r, x->line, of->s)
                                            : jinja_error(r, x->line, "a slice of a %s", jinja_kind_name(of));
     if (x->arg[2].expr)
         TRY(jinja_eval(r, x->arg[2].expr, &step));
@@ -236,14 +236,17 @@ static int binary(struct jinja_run *r, const struct jinja_expr *x, const struct 
                   struct jinja_value *v)
 {
     if (x->op == OP_CONCAT) {
+        const struct jinja_value *none = a->kind == JINJA_UNDEFINED ? a : b;
         struct span s, t;
 
+        if (none->kind == JINJA_UNDEFINED && r->strict)
+            return jinja_undefined(r, x->line, none->s);
         TRY(jinja_string(r, a, &s));
         TRY(jinja_string(r, b, &t));
         return joined(r, s, t, v);
     }
     if (a->kind == JINJA_UNDEFINED || b->kind == JINJA_UNDEFINED)
-        return undefined(r, x->line, a->kind == JINJA_UNDEFINED ? a->s : b->s);
+        return jinja_undefined(r, x->line, a->kind == JINJA_UNDEFINED ? a->s : b->s);
     if (jinja_is_number(a) && jinja_is_number(b))
         return arithmetic(r, x, a, b, v);
     if (x->op == OP_ADD && a->kind == JINJA_STRING && b->kind == JINJA_STRING)
@@ -295,7 +298,7 @@ static int compared(struct jinja_run *r, const struct jinja_expr *x, const struc
         *v = jinja_bool(yes == (x->op == OP_IN));
     } else {
         if (a->kind == JINJA_UNDEFINED || b->kind == JINJA_UNDEFINED)
-            return undefined(r, x->line, a->kind == JINJA_UNDEFINED ? a->s : b->s);
+            return jinja_undefined(r, x->line, a->kind == JINJA_UNDEFINED ? a->s : b->s);
         TRY(jinja_compare(r, x->line, a, b, &order));
         *v = jinja_bool(x->op == OP_LESS         ? order < 0
                         : x->op == OP_LESS_EQUAL ? order <= 0
@@ -339,7 +342,7 @@ static int call(struct jinja_run *r, const struct jinja_expr *x, struct jinja_va
 
         TRY(jinja_eval(r, f->a, &self));
         if (self.kind == JINJA_UNDEFINED)
-            return undefined(r, x->line, self.s);
+            return jinja_undefined(r, x->line, self.s);
         TRY(attribute(r, x->line, &self, f->name, &of));
         if (of.kind != JINJA_MACRO && of.kind != JINJA_FUNCTION) {
             TRY(arguments(r, x, &args));
@@ -355,7 +358,8 @@ static int call(struct jinja_run *r, const struct jinja_expr *x, struct jinja_va
         return jinja_call_macro(r, x, of.macro, v);
     if (of.kind == JINJA_UNDEFINED)
         return f->op == OP_NAME && span_is(f->name, "strftime_now")
-                   ? jinja_error(r, x->line, "strftime_now: --chat-date says which day that is") : undefined(r, x->line, of.s);
+                   ? jinja_error(r, x->line, "strftime_now: --chat-date says which day that is")
+                   : jinja_undefined(r, x->line, of.s);
     if (of.kind != JINJA_FUNCTION)
         return jinja_error(r, x->line, "a %s cannot be called", jinja_kind_name(&of));
     TRY(arguments(r, x, &args));

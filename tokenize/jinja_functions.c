@@ -160,11 +160,39 @@ static int join_by(struct jinja_run *r, const struct jinja_value *v, const struc
     return list ? jinja_filter_find(span_of("join"))(r, list, &by, out) : jinja_error(r, x->line, "join wants a list");
 }
 
+/* Where in a list the first item is that equals another, and how many do. */
+static int list_index(struct jinja_run *r, const struct jinja_value *v, const struct jinja_args *x, struct jinja_value *out)
+{
+    const struct jinja_value *what = jinja_arg(x, 0, NULL);
+
+    for (int64_t i = 0; what && i < v->list->n; i++)
+        if (jinja_equal(&v->list->v[i], what)) {
+            *out = jinja_int(i);
+            return 0;
+        }
+    return jinja_error(r, x->line, what ? "index: the list has no such item" : "index wants an item");
+}
+
+static int list_count(struct jinja_run *r, const struct jinja_value *v, const struct jinja_args *x, struct jinja_value *out)
+{
+    const struct jinja_value *what = jinja_arg(x, 0, NULL);
+    int64_t n = 0;
+
+    if (!what)
+        return jinja_error(r, x->line, "count wants an item");
+    for (int64_t i = 0; i < v->list->n; i++)
+        n += jinja_equal(&v->list->v[i], what);
+    *out = jinja_int(n);
+    return 0;
+}
+
 int jinja_method(struct jinja_run *r, const struct jinja_value *v, struct span name, const struct jinja_args *args,
                  struct jinja_value *out)
 {
     static const struct jinja_named maps[] = {{"get", get}, {"keys", keys}, {"values", values}, {NULL, NULL}};
+    static const struct jinja_named lists[] = {{"count", list_count}, {"index", list_index}, {NULL, NULL}};
     jinja_fn *fn = v->kind == JINJA_MAP ? span_is(name, "items") ? jinja_filter_find(name) : find_named(maps, name)
+                   : v->kind == JINJA_LIST ? find_named(lists, name)
                    : v->kind != JINJA_STRING ? NULL
                    : span_is(name, "join") ? join_by : find_named(jinja_text_methods, name);
 

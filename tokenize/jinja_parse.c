@@ -36,7 +36,7 @@ static void close_tag(struct jinja_reader *p)
     p->p += p->t.text.n;
     if (p->t.text.p[0] == '-') {
         skip_space(p);
-    } else if (p->block && p->t.text.n == 2 && p->p < p->end && *p->p == '\n') {
+    } else if (p->block && p->t.text.n == 2 && !p->x->strict && p->p < p->end && *p->p == '\n') {
         p->p++;
         p->line++;
     }
@@ -229,7 +229,7 @@ static struct jinja_stmt *text(struct jinja_reader *p, char *tag)
         if (sign == '-') {
             while (to > from && ascii_is_space(to[-1]))
                 to--;
-        } else if (*tag != '{' && sign != '+') {
+        } else if (*tag != '{' && sign != '+' && !p->x->strict) {
             const char *line = at;
 
             while (line > from && ascii_is_space(line[-1]) && line[-1] != '\n')
@@ -302,7 +302,7 @@ static struct jinja_stmt *statements(struct jinja_reader *p, const char *const *
     return first;
 }
 
-/* A copy with lines that end in \n, the last without. */
+/* A copy with lines that end in \n, a chat's last without. */
 static struct span lines_of(struct jinja_reader *p, struct span text)
 {
     char *to = jinja_room(p, text.n + 1, 1);
@@ -313,11 +313,11 @@ static struct span lines_of(struct jinja_reader *p, struct span text)
             to[n++] = text.p[i];
         else if (i + 1 == text.n || text.p[i + 1] != '\n')
             to[n++] = '\n';
-    n -= n && to[n - 1] == '\n';
+    n -= n && to[n - 1] == '\n' && !p->x->strict;
     return (struct span){to, n};
 }
 
-int jinja_new(struct jinja **out, struct span text, struct err *e)
+int jinja_new(struct jinja **out, struct span text, enum jinja_dialect dialect, struct err *e)
 {
     struct jinja *x = *out = calloc(1, sizeof *x);
     struct jinja_reader p = {.x = x, .line = 1, .line_start = true, .e = e};
@@ -327,6 +327,7 @@ int jinja_new(struct jinja **out, struct span text, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory for a template");
     if (!utf8_valid(text))
         p.rc = err_set(e, ERR_FORMAT, "the template is no UTF-8");
+    x->strict = dialect == JINJA_TASK;
     s = lines_of(&p, text);
     p.p = s.p;
     p.end = s.p + s.n;

@@ -85,7 +85,7 @@ struct jinja_stmt {
 struct jinja {
     struct arena arena;
     struct jinja_stmt *body;
-    bool marks;
+    bool marks, strict; /* strict: a task's */
 };
 
 /* ---- what a rendering has ---- */
@@ -104,11 +104,13 @@ struct jinja_run {
                                           has, which macros see too */
     int64_t steps;
     int levels, captures; /* captures: the text goes elsewhere than to the result */
-    bool breaks, continues;
+    bool breaks, continues, strict;
 };
 
 /* ERR_FORMAT with the line in front. */
 int jinja_error(struct jinja_run *r, int line, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* ... that says that a name is undefined. */
+int jinja_undefined(struct jinja_run *r, int line, struct span name);
 int jinja_no_memory(struct jinja_run *r);
 /* Counts one step. */
 int jinja_step(struct jinja_run *r, int line);
@@ -188,6 +190,5 @@ int jinja_map_set(struct jinja_run *r, struct jinja_map *m, struct span key, con
 /* Characters of a text, and where the k-th begins. */
 int64_t jinja_characters(struct span s);
 size_t jinja_character(struct span s, int64_t k);
-struct span jinja_strip(struct span s, struct span set, bool left, bool right);
 
 #endif

@@ -192,6 +192,8 @@ static int statement(struct jinja_run *r, const struct jinja_stmt *s)
         return put(r, s->text);
     case DO_OUTPUT:
         TRY(jinja_eval(r, s->expr, &v));
+        if (v.kind == JINJA_UNDEFINED && r->strict)
+            return jinja_undefined(r, s->line, v.s);
         TRY(jinja_string(r, &v, &text));
         return put(r, text);
     case DO_IF:
@@ -231,7 +233,7 @@ static int statements(struct jinja_run *r, const struct jinja_stmt *s)
 int jinja_render(const struct jinja *x, const struct jinja_var *v, int n, const char *date, struct arena *a, struct buf *out,
                  struct buf *ranges, struct err *e)
 {
-    struct jinja_run r = {.a = a, .out = out, .ranges = ranges, .date = date, .e = e};
+    struct jinja_run r = {.a = a, .out = out, .ranges = ranges, .date = date, .strict = x->strict, .e = e};
     size_t most = a->max;
     int rc = 0;
 

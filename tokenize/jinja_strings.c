@@ -154,6 +154,12 @@ static int find(struct jinja_run *r, const struct jinja_value *v, const struct j
     return 0;
 }
 
+static int index_of(struct jinja_run *r, const struct jinja_value *v, const struct jinja_args *x, struct jinja_value *out)
+{
+    TRY(find(r, v, x, out));
+    return out->i < 0 ? jinja_error(r, x->line, "index: the text is not in there") : 0;
+}
+
 /* indent(width=4, first=False, blank=False) */
 static int indent(struct jinja_run *r, const struct jinja_value *v, const struct jinja_args *x, struct jinja_value *out)
 {
@@ -186,6 +192,7 @@ const struct jinja_named jinja_text_filters[] = {{"capitalize", capitalize}, {"i
                                                  {"replace", replace}, {"title", title}, {"trim", strip}, {"upper", upper},
                                                  {NULL, NULL}};
 const struct jinja_named jinja_text_methods[] = {
-    {"capitalize", capitalize}, {"endswith", endswith}, {"find", find}, {"lower", lower}, {"lstrip", lstrip},
+    {"capitalize", capitalize}, {"endswith", endswith}, {"find", find}, {"index", index_of}, {"lower", lower},
+    {"lstrip", lstrip},
     {"replace", replace}, {"rstrip", rstrip}, {"split", split}, {"startswith", startswith}, {"strip", strip},
     {"title", title}, {"upper", upper}, {NULL, NULL}};

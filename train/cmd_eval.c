@@ -1,13 +1,16 @@
-/* quern eval: loss and perplexity of a checkpoint on a dataset. */
+/* quern eval: loss and perplexity of a checkpoint on a dataset, or its scores in tasks. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/tool.h"
 #include "kernels/threads.h"
+#include "tokenize/tasks/task.h"
 #include "train/evaluate.h"
+#include "train/likelihood.h"
 
 enum part { PART_VALID, PART_TEST, PART_TRAIN, PART_WHOLE };
 
@@ -16,6 +19,10 @@ struct eval {
     bool split_given;
     int part, device;
     int64_t iters; /* micro-batches; 0: all */
+
+    struct opt_list tasks; /* files; none: the loss is measured */
+    struct task_settings task;
+    const char *tokenizer, *pattern, *records, *stats;
 };
 
 static const char *arg_of(const struct checkpoint_info *info, const char *name)
@@ -83,6 +90,161 @@ static int measure(struct eval *v, const struct checkpoint *ck, struct device *d
     return rc;
 }
 
+/* ---- tasks ---- */
+
+/* What of a run over tasks goes on from one to the next. */
+struct tally {
+    struct file_out *records;
+    struct buf stats;   /* a JSON object for each task, with commas */
+    double centred;     /* sum of the first metrics' shares of what guessing leaves to be gained, */
+    int64_t n, centred_n; /* of so many tasks */
+};
+
+static void told(void *name, int64_t done, int64_t all)
+{
+    progress_show(&(struct progress){.phase = name, .unit = "micro-batches", .done = (double)done, .total = (double)all});
+}
+
+/* The answers of a model to a task's requests.  The sequences are as long as the longest request, or longer where that fills
+ * them better. */
+static int answer(const struct eval *v, const struct checkpoint *ck, struct device *dev, const struct task *t,
+                  struct task_answer *answers, struct err *e)
+{
+    const struct task_request *q;
+    int64_t n = task_requests(t, &q), longest = 0;
+    struct model_run run = {
+        .dt = v->config.bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_EVAL, .b = v->config.micro_batch,
+        .reset_positions = true, .reset_attention = true,
+    };
+    struct likelihood *r = calloc((size_t)n + 1, sizeof *r);
+    struct model *m = NULL;
+    int rc = r ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int64_t i = 0; rc == 0 && i < n; i++) {
+        r[i] = (struct likelihood){.ids = q[i].ids, .n = q[i].n, .from = q[i].from};
+        longest = q[i].n - 1 > longest ? q[i].n - 1 : longest;
+    }
+    run.t = longest > 512 ? longest : 512;
+    if (run.t > v->task.length)
+        run.t = v->task.length;
+    if (rc == 0)
+        rc = model_restore(&m, ck, dev, &run, e);
+    if (rc == 0)
+        rc = likelihoods(m, r, n, task_asks_greedy(t), told, (void *)(uintptr_t)task_name(t), e);
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        answers[i] = (struct task_answer){r[i].sum, r[i].greedy};
+    model_close(m);
+    free(r);
+    return rc;
+}
+
+static void put_scores(const struct task *t, const struct task_score *s, int n, double chance, struct tally *all)
+{
+    struct buf *b = &all->stats;
+
+    buf_puts(b, all->n++ ? ",{" : "{");
+    json_put_key(b, "task");
+    json_put_name(b, task_name(t));
+    json_put_count(b, "questions", (uint64_t)task_questions(t));
+    json_put_key(b, "chance");
+    json_put_num(b, chance);
+    json_put_key(b, "metrics");
+    buf_putc(b, '{');
+    for (int i = 0; i < n; i++) {
+        json_put_key(b, s[i].metric);
+        buf_putc(b, '{');
+        json_put_key(b, "value");
+        json_put_num(b, s[i].value);
+        json_put_key(b, "error");
+        json_put_num(b, s[i].error);
+        buf_putc(b, '}');
+        printf("%s  %s %.6f  error %.6f  questions %" PRId64 "\n", task_name(t), s[i].metric, s[i].value, s[i].error,
+               task_questions(t));
+    }
+    buf_puts(b, "}}");
+}
+
+static int do_task(struct eval *v, const char *path, const struct tokenizer *tokenizer, const struct checkpoint *ck,
+                   struct device *dev, struct tally *all, struct err *e)
+{
+    const struct task_request *unused;
+    struct task_score s[TASK_SCORES];
+    struct task_answer *a = NULL;
+    struct task *t = NULL;
+    int rc = task_open(&t, path, tokenizer, &v->task, e);
+
+    if (rc == 0 && !(a = calloc((size_t)task_requests(t, &unused) + 1, sizeof *a)))
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    if (rc == 0)
+        rc = answer(v, ck, dev, t, a, e);
+    progress_end();
+    if (rc == 0)
+        rc = task_score(t, a, s, all->records, e);
+    if (rc > 0) {
+        double chance = task_chance(t);
+
+        put_scores(t, s, rc, chance, all);
+        if (s[0].better_higher && chance < 1) {
+            all->centred += (s[0].value - chance) / (1 - chance);
+            all->centred_n++;
+        }
+        fflush(stdout);
+    }
+    free(a);
+    task_close(t);
+    return rc < 0 ? rc : 0;
+}
+
+static int write_stats(const struct eval *v, const struct tally *all, const struct checkpoint *ck, struct err *e)
+{
+    struct buf b = {0};
+    int rc;
+
+    buf_putc(&b, '{');
+    json_put_key(&b, "checkpoint");
+    json_put_name(&b, checkpoint_path(ck));
+    json_put_key(&b, "tasks");
+    buf_putc(&b, '[');
+    buf_put_span(&b, buf_span(&all->stats));
+    buf_putc(&b, ']');
+    if (all->centred_n) {
+        json_put_key(&b, "centred_mean");
+        json_put_num(&b, all->centred / (double)all->centred_n);
+    }
+    buf_puts(&b, "}\n");
+    rc = b.failed || all->stats.failed ? err_set(e, ERR_NOMEM, "out of memory") : file_write_all(v->stats, buf_span(&b), e);
+    buf_free(&b);
+    return rc;
+}
+
+static int do_tasks(struct eval *v, const struct checkpoint *ck, struct device *dev, struct err *e)
+{
+    struct tokenizer *tokenizer = NULL;
+    struct tally all = {0};
+    int rc;
+
+    if (!v->tokenizer)
+        return err_set(e, ERR_ARG, "--eval-tasks needs --tokenizer");
+    v->task.length = checkpoint_info(ck)->model.positions;
+    rc = tokenizer_open(&tokenizer, v->tokenizer, v->pattern, e);
+    if (rc == 0 && v->records)
+        rc = file_create(&all.records, v->records, 0, e);
+    for (int i = 0; rc == 0 && i < v->tasks.n; i++)
+        rc = do_task(v, v->tasks.v[i], tokenizer, ck, dev, &all, e);
+    if (rc == 0 && all.centred_n > 1)
+        printf("centred mean %.6f  tasks %" PRId64 "\n", all.centred / (double)all.centred_n, all.centred_n);
+    if (rc == 0 && all.records)
+        rc = file_commit(all.records, e);
+    else
+        file_abort(all.records);
+    if (rc == 0 && v->stats)
+        rc = write_stats(v, &all, ck, e);
+    buf_free(&all.stats);
+    if (tokenizer)
+        tokenizer_close(tokenizer);
+    return rc;
+}
+
 static int run(struct eval *v, int threads, struct err *e)
 {
     struct checkpoint *ck = NULL;
@@ -94,12 +256,12 @@ static int run(struct eval *v, int threads, struct err *e)
     rc = checkpoint_open(&ck, v->config.load, v->config.ckpt_step, e);
     if (rc == 0 && !ck)
         rc = err_set(e, ERR_IO, "no checkpoint in '%s'", v->config.load);
-    if (rc == 0)
+    if (rc == 0 && v->tasks.n == 0)
         rc = configure(v, checkpoint_info(ck), e);
     if (rc == 0)
         rc = device_open(&dev, train_config_device[v->device], threads, e);
     if (rc == 0)
-        rc = measure(v, ck, dev, e);
+        rc = v->tasks.n ? do_tasks(v, ck, dev, e) : measure(v, ck, dev, e);
     device_close(dev);
     checkpoint_close(ck);
     return rc;
@@ -107,14 +269,19 @@ static int run(struct eval *v, int threads, struct err *e)
 
 int main(int argc, char **argv)
 {
-    struct eval v = {0};
+    struct eval v = {.task = {.shots = -1, .seed = 1234}};
     struct train_config *c = &v.config;
     struct tool t = {
         .name = "eval",
         .usage = "--load DIR [options]",
-        .about = "loss and perplexity of a checkpoint",
+        .about = "loss of a checkpoint, and its scores in tasks",
         .details = "Mean cross-entropy (natural logarithm) of a token given those before it in its sample, without\n"
-                   "dropout, on one epoch of a part of the data. Data, split and seed are the training's unless given.",
+                   "dropout, on one epoch of a part of the data. Data, split and seed are the training's unless given.\n"
+                   "\n"
+                   "With --eval-tasks instead the scores in tasks, YAML files as lm-evaluation-harness has them over local\n"
+                   "data: multiple choice, the likelihood of a continuation, bits a byte of a text, with the scores and\n"
+                   "standard errors that the harness gives. Where several are given the last line is the mean of what their\n"
+                   "first metrics gain over guessing.",
         .example = "seq 300 | sed 's/.*/{\"text\":\"the mill grinds & times\"}/' >mill.jsonl\n"
                    "quern tokenizer train -q --vocab-size 300 -o mill.json mill.jsonl\n"
                    "quern tokenize -q --tokenizer mill.json --append-eod --output-prefix mill mill.jsonl\n"
@@ -134,9 +301,21 @@ int main(int argc, char **argv)
         OPT_ENUM(0, "part", &v.part, "valid|test|train|whole", "which part of the data; whole: no split"),
         OPT_INT(0, "eval-iters", &v.iters, 0, INT32_MAX, "at most so many micro-batches; 0: the part once"),
         OPT_INT(0, "micro-batch-size", &c->micro_batch, 1, 1 << 20, "samples at once"),
+        OPT_HEAD("Tasks"),
+        OPT_IN_LIST(0, "eval-tasks", &v.tasks, "FILE", "scores in the task of this YAML file; give it for each"),
+        OPT_IN(0, "tokenizer", &v.tokenizer, "FILE", "the model's tokenizer"),
+        OPT_STR(0, "pattern", &v.pattern, "NAME", "how text is cut into pieces (default: what the tokenizer says)"),
+        OPT_STR(0, "bos-token", &v.task.bos, "TOKEN", "before each text (default: none; an end of document where nothing is)"),
+        OPT_INT(0, "num-fewshot", &v.task.shots, -1, 10000, "examples before each question; -1: as the task says"),
+        OPT_INT(0, "limit", &v.task.limit, 0, INT64_MAX, "the first questions of each task; 0: all"),
+        OPT_INT(0, "fewshot-seed", &v.task.seed, 0, INT64_MAX, "by which examples are drawn"),
+        OPT_OUT(0, "records", &v.records, "FILE", "write a line of JSON a question"),
+        OPT_OUT(0, "stats", &v.stats, "FILE", "write the scores as JSON"),
+        OPT_HEAD("Machine"),
         OPT_FLAG(0, "bf16", &c->bf16, "compute in bf16"),
         OPT_ENUM(0, "device", &v.device, "auto|cpu|cuda", "where to run"),
         TOOL_OPTS(t),
+        TOOL_PROGRESS(t),
         TOOL_JOBS(t),
         OPT_END,
     };
@@ -151,6 +330,7 @@ int main(int argc, char **argv)
         code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
     if (n == 0)
         code = run(&v, threads_count(t.jobs, 1, 1), &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
+    opt_list_free(&v.tasks);
     train_config_free(c);
     return code;
 }

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     for (const struct node *m = root->child; m; m = m->next)
         v[n++] = (struct jinja_var){m->key.p, m};
-    if (jinja_new(&x, (struct span){(const char *)data, size}, &e) == 0) {
+    if (jinja_new(&x, (struct span){(const char *)data, size}, JINJA_CHAT, &e) == 0) {
         if (jinja_render(x, v, n, "2024-07-26", &b, &out, &ranges, &e) == 0)
             for (size_t i = 0; i < ranges.n / sizeof(struct jinja_range); i++) {
                 const struct jinja_range *r = (const struct jinja_range *)(const void *)ranges.p + i;

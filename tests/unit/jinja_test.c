@@ -17,7 +17,7 @@ static int rendered(struct span template, const struct node *vars, const char *d
     struct jinja_var v[32];
     struct arena a = {0};
     struct jinja *x;
-    int n = 0, rc = jinja_new(&x, template, e);
+    int n = 0, rc = jinja_new(&x, template, JINJA_CHAT, e);
 
     for (const struct node *m = vars ? vars->child : NULL; m && n < 32; m = m->next)
         v[n++] = (struct jinja_var){m->key.p, m};
