@@ -10,6 +10,7 @@
 #include "kernels/threads.h"
 #include "tokenize/tasks/task.h"
 #include "train/evaluate.h"
+#include "train/generate.h"
 #include "train/likelihood.h"
 
 enum part { PART_VALID, PART_TEST, PART_TRAIN, PART_WHOLE };
@@ -105,37 +106,91 @@ static void told(void *name, int64_t done, int64_t all)
     progress_show(&(struct progress){.phase = name, .unit = "micro-batches", .done = (double)done, .total = (double)all});
 }
 
-/* The answers of a model to a task's requests.  The sequences are as long as the longest request, or longer where that fills
- * them better. */
-static int answer(const struct eval *v, const struct checkpoint *ck, struct device *dev, const struct task *t,
-                  struct task_answer *answers, struct err *e)
+/* A task's requests as those of the model, and room for what it answers. */
+struct asked {
+    const struct task *task;
+    const struct task_request *request;
+    int64_t n, longest; /* longest: inputs of a request */
+    struct task_answer *answer; /* (n) */
+    struct buf written;         /* int32_t: room for task_writes() ids a request */
+};
+
+/* The likelihoods.  Sequences are as long as the longest request, or longer where that fills them better. */
+static int ask_likelihoods(const struct eval *v, struct asked *a, const struct checkpoint *ck, struct device *dev,
+                           struct model_run run, struct err *e)
 {
-    const struct task_request *q;
-    int64_t n = task_requests(t, &q), longest = 0;
-    struct model_run run = {
-        .dt = v->config.bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_EVAL, .b = v->config.micro_batch,
-        .reset_positions = true, .reset_attention = true,
-    };
-    struct likelihood *r = calloc((size_t)n + 1, sizeof *r);
+    struct likelihood *r = calloc((size_t)a->n + 1, sizeof *r);
     struct model *m = NULL;
     int rc = r ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
-    for (int64_t i = 0; rc == 0 && i < n; i++) {
-        r[i] = (struct likelihood){.ids = q[i].ids, .n = q[i].n, .from = q[i].from};
-        longest = q[i].n - 1 > longest ? q[i].n - 1 : longest;
-    }
-    run.t = longest > 512 ? longest : 512;
+    for (int64_t i = 0; rc == 0 && i < a->n; i++)
+        r[i] = (struct likelihood){.ids = a->request[i].ids, .n = a->request[i].n, .from = a->request[i].from};
+    run.use = MODEL_EVAL;
+    run.reset_positions = run.reset_attention = true;
+    run.t = a->longest > 512 ? a->longest : 512;
     if (run.t > v->task.length)
         run.t = v->task.length;
     if (rc == 0)
         rc = model_restore(&m, ck, dev, &run, e);
     if (rc == 0)
-        rc = likelihoods(m, r, n, task_asks_greedy(t), told, (void *)(uintptr_t)task_name(t), e);
-    for (int64_t i = 0; rc == 0 && i < n; i++)
-        answers[i] = (struct task_answer){r[i].sum, r[i].greedy};
+        rc = likelihoods(m, r, a->n, task_asks_greedy(a->task), told, (void *)(uintptr_t)task_name(a->task), e);
+    for (int64_t i = 0; rc == 0 && i < a->n; i++)
+        a->answer[i] = (struct task_answer){.likelihood = r[i].sum, .greedy = r[i].greedy};
     model_close(m);
     free(r);
     return rc;
+}
+
+static int text_ends(void *arg, const struct generate_request *r, struct err *e)
+{
+    return task_ends(((struct asked *)arg)->task, r->out, r->made, e);
+}
+
+static void told_texts(void *arg, int64_t done, int64_t all)
+{
+    progress_show(&(struct progress){.phase = task_name(((struct asked *)arg)->task), .unit = "texts", .done = (double)done,
+                                     .total = (double)all});
+}
+
+/* The texts. */
+static int ask_texts(struct asked *a, const struct checkpoint *ck, struct device *dev, const struct tokenizer *tokenizer,
+                     struct model_run run, struct err *e)
+{
+    const struct sampling likeliest = {.top_p = 1, .penalty = 1, .eod = tokenizer_eod(tokenizer)};
+    struct generate_request *r = calloc((size_t)a->n + 1, sizeof *r);
+    int64_t most = task_writes(a->task);
+    struct model *m = NULL;
+    int rc = r && buf_reserve(&a->written, (size_t)(a->n * most) * sizeof(int32_t)) == 0
+                 ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int64_t i = 0; rc == 0 && i < a->n; i++)
+        r[i] = (struct generate_request){a->request[i].ids, a->request[i].n, most,
+                                         (int32_t *)(void *)a->written.p + i * most, 0};
+    run.use = MODEL_GENERATE;
+    run.t = a->longest + most;
+    if (rc == 0)
+        rc = model_restore(&m, ck, dev, &run, e);
+    if (rc == 0)
+        rc = generate_all(m, &likeliest, r, a->n, text_ends, told_texts, a, e);
+    for (int64_t i = 0; rc == 0 && i < a->n; i++)
+        a->answer[i] = (struct task_answer){.ids = r[i].out, .n = r[i].made};
+    model_close(m);
+    free(r);
+    return rc;
+}
+
+static int ask(const struct eval *v, struct asked *a, const struct checkpoint *ck, struct device *dev,
+               const struct tokenizer *tokenizer, struct err *e)
+{
+    const struct model_run run = {.dt = v->config.bf16 ? DTYPE_BF16 : DTYPE_F32, .b = v->config.micro_batch};
+
+    a->n = task_requests(a->task, &a->request);
+    for (int64_t i = 0; i < a->n; i++)
+        a->longest = a->request[i].n - 1 > a->longest ? a->request[i].n - 1 : a->longest;
+    a->answer = calloc((size_t)a->n + 1, sizeof *a->answer);
+    if (!a->answer)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    return task_writes(a->task) ? ask_texts(a, ck, dev, tokenizer, run, e) : ask_likelihoods(v, a, ck, dev, run, e);
 }
 
 static void put_scores(const struct task *t, const struct task_score *s, int n, double chance, struct tally *all)
@@ -167,19 +222,17 @@ static void put_scores(const struct task *t, const struct task_score *s, int n, 
 static int do_task(struct eval *v, const char *path, const struct tokenizer *tokenizer, const struct checkpoint *ck,
                    struct device *dev, struct tally *all, struct err *e)
 {
-    const struct task_request *unused;
     struct task_score s[TASK_SCORES];
-    struct task_answer *a = NULL;
+    struct asked a = {0};
     struct task *t = NULL;
     int rc = task_open(&t, path, tokenizer, &v->task, e);
 
-    if (rc == 0 && !(a = calloc((size_t)task_requests(t, &unused) + 1, sizeof *a)))
-        rc = err_set(e, ERR_NOMEM, "out of memory");
+    a.task = t;
     if (rc == 0)
-        rc = answer(v, ck, dev, t, a, e);
+        rc = ask(v, &a, ck, dev, tokenizer, e);
     progress_end();
     if (rc == 0)
-        rc = task_score(t, a, s, all->records, e);
+        rc = task_score(t, a.answer, s, all->records, e);
     if (rc > 0) {
         double chance = task_chance(t);
 
@@ -190,7 +243,8 @@ static int do_task(struct eval *v, const char *path, const struct tokenizer *tok
         }
         fflush(stdout);
     }
-    free(a);
+    free(a.answer);
+    buf_free(&a.written);
     task_close(t);
     return rc < 0 ? rc : 0;
 }
@@ -279,9 +333,9 @@ int main(int argc, char **argv)
                    "dropout, on one epoch of a part of the data. Data, split and seed are the training's unless given.\n"
                    "\n"
                    "With --eval-tasks instead the scores in tasks, YAML files as lm-evaluation-harness has them over local\n"
-                   "data: multiple choice, the likelihood of a continuation, bits a byte of a text, with the scores and\n"
-                   "standard errors that the harness gives. Where several are given the last line is the mean of what their\n"
-                   "first metrics gain over guessing.",
+                   "data: multiple choice, the likelihood of a continuation, bits a byte of a text, a text that the model\n"
+                   "writes, with the scores and standard errors that the harness gives. Where several are given the last\n"
+                   "line is the mean of what their first metrics gain over guessing.",
         .example = "seq 300 | sed 's/.*/{\"text\":\"the mill grinds & times\"}/' >mill.jsonl\n"
                    "quern tokenizer train -q --vocab-size 300 -o mill.json mill.jsonl\n"
                    "quern tokenize -q --tokenizer mill.json --append-eod --output-prefix mill mill.jsonl\n"

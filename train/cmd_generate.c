@@ -221,7 +221,7 @@ static int sample(struct job *j, struct model *m, int64_t count, struct err *e)
     s.eod = o->eod_given ? o->eod : j->eod;
     fputs(prompt_of(j), stdout);
     fflush(stdout);
-    TRY(generate(m, &s, (const int32_t *)(void *)j->prompt.p, (int64_t)(j->prompt.n / sizeof(int32_t)), count,
+    TRY(generate(m, &s, (const int32_t *)(void *)j->prompt.p, 1, (int64_t)(j->prompt.n / sizeof(int32_t)), count,
                  on_token, j, e));
     return print_samples(j, e);
 }

@@ -129,6 +129,7 @@ static int64_t next_tokens(struct model *m, const struct sampling *s, struct sta
         uint32_t w[4];
         double u;
         int32_t id;
+        int rc;
 
         if (st->ended[b])
             continue;
@@ -140,8 +141,10 @@ static int64_t next_tokens(struct model *m, const struct sampling *s, struct sta
             return id;
         seen[id] = true;
         st->last[b] = id;
-        st->ended[b] = id == s->eod;
-        TRY(fn(arg, b, id, e));
+        rc = fn(arg, b, id, e);
+        if (rc < 0)
+            return rc;
+        st->ended[b] = id == s->eod || rc > 0;
         going += !st->ended[b];
     }
     return going;
@@ -162,7 +165,7 @@ static int run(struct model *m, const struct sampling *s, struct state *st, int6
     return 0;
 }
 
-int generate(struct model *m, const struct sampling *s, const int32_t *prompt, int64_t n, int64_t count,
+int generate(struct model *m, const struct sampling *s, const int32_t *prompt, int64_t prompts, int64_t n, int64_t count,
              generate_token_fn *fn, void *arg, struct err *e)
 {
     struct state st = {
@@ -178,12 +181,12 @@ int generate(struct model *m, const struct sampling *s, const int32_t *prompt, i
     else if (!st.prompt || !st.last || !st.ended || !st.seen || !st.logits)
         rc = err_set(e, ERR_NOMEM, "out of memory");
     for (int64_t i = 0; rc == 0 && i < m->b * n; i++) {
-        st.prompt[i] = prompt[i % n];
-        if (prompt[i % n] < 0 || prompt[i % n] >= m->config.vocab)
-            rc = err_set(e, ERR_ARG, "the prompt has token %" PRId32 ", outside a vocabulary of %" PRId64,
-                         prompt[i % n], m->config.vocab);
+        int32_t id = st.prompt[i] = prompt[i % (prompts * n)];
+
+        if (id < 0 || id >= m->config.vocab)
+            rc = err_set(e, ERR_ARG, "the prompt has token %" PRId32 ", outside a vocabulary of %" PRId64, id, m->config.vocab);
         else
-            st.seen[i / n * m->config.vocab + prompt[i % n]] = true;
+            st.seen[i / n * m->config.vocab + id] = true;
     }
     if (rc == 0 && count > 0)
         rc = run(m, s, &st, n, count, fn, arg, e);
@@ -192,5 +195,74 @@ int generate(struct model *m, const struct sampling *s, const int32_t *prompt, i
     free(st.ended);
     free(st.seen);
     free(st.logits);
+    return rc;
+}
+
+/* ---- many texts ---- */
+
+struct batch {
+    struct generate_request **r; /* (used) */
+    int64_t used;
+    generate_ends_fn *ends;
+    void *arg;
+};
+
+static int take_token(void *arg, int64_t sample, int32_t id, struct err *e)
+{
+    const struct batch *b = arg;
+    struct generate_request *r = sample < b->used ? b->r[sample] : NULL;
+    int rc;
+
+    if (!r)
+        return 1;
+    r->out[r->made++] = id;
+    rc = b->ends(b->arg, r, e);
+    return rc ? rc : r->made == r->most;
+}
+
+/* The shortest prompts first. */
+static int by_length(const void *x, const void *y)
+{
+    const struct generate_request *a = *(struct generate_request *const *)x, *b = *(struct generate_request *const *)y;
+
+    if (a->n != b->n)
+        return a->n < b->n ? -1 : 1;
+    return a < b ? -1 : a > b;
+}
+
+int generate_all(struct model *m, const struct sampling *s, struct generate_request *r, int64_t n, generate_ends_fn *ends,
+                 generate_told_fn *told, void *arg, struct err *e)
+{
+    struct generate_request **order = malloc((size_t)(n + 1) * sizeof *order);
+    struct batch b = {.ends = ends, .arg = arg};
+    int32_t *prompts = NULL;
+    int rc = order ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int64_t i = 0; rc == 0 && i < n; i++) {
+        order[i] = &r[i];
+        r[i].made = 0;
+    }
+    if (rc == 0)
+        qsort(order, (size_t)n, sizeof *order, by_length);
+    for (int64_t at = 0; rc == 0 && at < n; at += b.used) {
+        int64_t length = order[at]->n, most = 0;
+        int32_t *more = realloc(prompts, (size_t)(m->b * length + 1) * sizeof *prompts);
+
+        if (!more) {
+            rc = err_set(e, ERR_NOMEM, "out of memory");
+            break;
+        }
+        prompts = more;
+        b.r = order + at;
+        for (b.used = 0; b.used < m->b && at + b.used < n && b.r[b.used]->n == length; b.used++)
+            most = b.r[b.used]->most > most ? b.r[b.used]->most : most;
+        for (int64_t i = 0; i < m->b; i++)
+            memcpy(prompts + i * length, b.r[i < b.used ? i : 0]->ids, (size_t)length * sizeof *prompts);
+        rc = generate(m, s, prompts, m->b, length, most, take_token, &b, e);
+        if (told)
+            told(arg, at + b.used, n);
+    }
+    free(order);
+    free(prompts);
     return rc;
 }

@@ -24,6 +24,9 @@ check 'compressed data' zstd -q --rm tasks/bare.jsonl
 sed -i 's/bare.jsonl/bare.jsonl.zst/' tasks/bare.yaml
 check 'are read' "${eval[@]}" --eval-tasks tasks/bare.yaml --bf16
 has 'with the same scores' out 'bare  acc_norm 0.375000'
+check 'texts that the model writes' "${eval[@]}" --eval-tasks tests/data/tasks/write_filtered.yaml --records r.jsonl
+has 'a metric for each filter' out 'write_filtered  exact_match,groups 0.187500  error 0.100778  questions 16'
+has 'and what it makes of each' r.jsonl '"filtered":['
 status 'no tokenizer' 2 quern-eval --load m --eval-tasks tasks/lore.yaml
 has 'is asked for' err '--eval-tasks needs --tokenizer'
 status 'a task that is not known' 3 "${eval[@]}" --eval-tasks tasks/model/config.json

@@ -44,9 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         int k;
 
         for (int64_t i = 0; i < requests; i++) {
-            if (r[i].from < 1 || r[i].from >= r[i].n || r[i].n > s.length + 1 || r[i].ids[r[i].n - 1] < 0)
+            if (r[i].from < 1 || r[i].from >= r[i].n + (task_writes(t) > 0) || r[i].n > s.length + 1 || r[i].ids[r[i].n - 1] < 0)
                 abort();
-            a[i] = (struct task_answer){-1.5 - (double)(i % 3), i % 2};
+            a[i] = (struct task_answer){-1.5 - (double)(i % 3), i % 2, r[i].ids, r[i].n};
         }
         k = task_score(t, a, scores, NULL, &e);
         for (int i = 0; i < k; i++)

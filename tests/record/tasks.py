@@ -58,7 +58,32 @@ def write_data():
     put("bare", [{"a": sentence(rng, 3), "b": sentence(rng, 2), "gold": rng.choice(["a", "b"])} for _ in range(8)])
 
 
+WRITE = "dataset_path: json\ndataset_kwargs: {data_files: {test: tests/data/tasks/%s.jsonl}}\ntest_split: test\n" \
+    "output_type: generate_until\ndoc_to_text: q\ndoc_to_target: a\n"
 TASKS = {
+    "write": "task: write\n" + WRITE % "write" + '''generation_kwargs: {until: [" into", "ne", "v", "\\n"], do_sample: false, max_gen_toks: 12}
+''',
+    "write_filtered": "task: write_filtered\n" + WRITE % "write_filtered" + '''num_fewshot: 1
+fewshot_config: {samples: [{q: who grinds, a: the miller}, {q: what, a: rye}]}
+generation_kwargs: {until: "\\n\\n", max_gen_toks: 9}
+metric_list:
+  - metric: exact_match
+    aggregation: mean
+    higher_is_better: true
+    ignore_case: true
+    ignore_punctuation: true
+    ignore_numbers: true
+    regexes_to_ignore: ["^ *", "[xyz]"]
+filter_list:
+  - name: words
+    filter: [{function: regex, regex_pattern: "[a-z]+"}, {function: take_first}]
+  - name: groups
+    filter: [{function: regex, group_select: -1, regex_pattern: "(q+)|(\\\\w+)", fallback: none}, {function: uppercase}, {function: take_first}]
+  - name: bare
+    filter: [{function: remove_whitespace}, {function: lowercase}, {function: take_first}]
+''',
+    "write_several": "task: write_several\n" + WRITE % "write_several" + '''generation_kwargs: {max_gen_toks: 5, temperature: 0.0}
+''',
     "stories": '''task: stories
 dataset_path: json
 dataset_kwargs: {data_files: {validation: tests/data/tasks/stories.jsonl}}
@@ -218,6 +243,29 @@ def add_greedy(model, path, n):
                 n -= 1
 
 
+def add_right(model):
+    """Questions whose right answer is, of some of them, what the model writes."""
+    rng = random.Random(13)
+    rows = [{"q": sentence(rng, rng.choice([3, 20, 60])), "a": "the mill"} for _ in range(16)]
+
+    def put(name, rows):
+        with open(f"{OUT}/{name}.jsonl", "w") as f:
+            for r in rows:
+                f.write(json.dumps(r, ensure_ascii=False) + "\n")
+
+    put("write", rows)
+    put("write_several", [{"q": r["q"], "a": ["x", r["a"]]} for r in rows])
+    put("write_filtered", rows)
+    said = ask(model, [f"{OUT}/{n}.yaml" for n in ("write", "write_several", "write_filtered")])[0]
+    for x in said:
+        if x["task"] == "write" and x["question"] % 2:
+            rows[x["question"]]["a"] = x["text"]
+    put("write", rows)
+    like = [lambda x: "  " + x["filtered"][0].upper() + "!7", lambda x: x["filtered"][1].lower() + "yz", lambda x: x["text"]]
+    put("write_filtered", [{"q": r["q"], "a": like[i % 3](said[32 + i])} for i, r in enumerate(rows)])
+    put("write_several", [{"q": r["q"], "a": ["x", said[16 + i]["text"] if i % 3 else "y"]} for i, r in enumerate(rows)])
+
+
 def ask(model, paths):
     import lm_eval
     from lm_eval.models.huggingface import HFLM
@@ -228,16 +276,23 @@ def ask(model, paths):
     out = lm_eval.simple_evaluate(model=HFLM(pretrained=model, dtype="float32", batch_size=8, device="cpu"), tasks=names,
                                   task_manager=TaskManager(include_path=folders, include_defaults=False), log_samples=True,
                                   bootstrap_iters=0)
-    lines, scores = [], {}
+    lines, scores = {}, {}
     for name in names:
-        scores[name] = {k.split(",")[0]: v for k, v in out["results"][name].items()
-                        if isinstance(v, (int, float)) and k.endswith(",none")}
+        writes = isinstance(out["samples"][name][0]["resps"][0][0], str)
+        scores[name] = {k.removesuffix(",none"): v for k, v in out["results"][name].items()
+                        if isinstance(v, (int, float)) and "stderr" not in k and k not in ("alias", "sample_len")}
         for s in out["samples"][name]:
-            r = [x[0] for x in s["resps"]]
-            r = [(float(x[0]), str(x[1]) == "True") if isinstance(x, (list, tuple)) else (float(x), None) for x in r]
-            lines.append({"task": name, "question": s["doc_id"], "likelihoods": [x[0] for x in r], "greedy": [x[1] for x in r],
-                          "metrics": {k: s[k] for k in s["metrics"] if isinstance(s.get(k), (int, float))}})
-    return lines, scores
+            x = lines.setdefault((name, s["doc_id"]), {"task": name, "question": s["doc_id"]})
+            filtered = "" if s["filter"] == "none" else "," + s["filter"]
+            x.setdefault("metrics", {}).update({k + filtered: float(s[k]) for k in s["metrics"] if isinstance(s.get(k), (int, float))})
+            if writes:
+                x["text"] = s["resps"][0][0]
+                x.setdefault("filtered", []).append(s["filtered_resps"][0])
+                continue
+            r = [y[0] for y in s["resps"]]
+            r = [(float(y[0]), str(y[1]) == "True") if isinstance(y, (list, tuple)) else (float(y), None) for y in r]
+            x.update({"likelihoods": [y[0] for y in r], "greedy": [y[1] for y in r]})
+    return list(lines.values()), scores
 
 
 def record():
@@ -248,6 +303,7 @@ def record():
             f.write(text)
     write_model(f"{OUT}/model")
     add_greedy(f"{OUT}/model", f"{OUT}/last.jsonl", 4)
+    add_right(f"{OUT}/model")
     lines, scores = ask(f"{OUT}/model", [f"{OUT}/{n}.yaml" for n in TASKS])
     lines.sort(key=lambda x: (list(TASKS).index(x["task"]), x["question"]))
     with open(f"{OUT}/expected.jsonl", "w") as f:
@@ -261,11 +317,16 @@ def record():
 def compare(ours, theirs):
     a = {(x["task"], x["question"]): x for x in map(json.loads, open(ours))}
     b = {(x["task"], x["question"]): x for x in map(json.loads, open(theirs))}
-    worst, differ, n, greedy = 0, 0, 0, 0
+    worst, differ, n, where = 0, 0, 0, None
     assert a.keys() == b.keys(), (len(a), len(b))
     for k in b:
-        x, y = a[k]["likelihoods"], b[k]["likelihoods"]
-        if b[k]["greedy"][0] is None:
+        if "text" in b[k]:
+            n += 1
+            differ += a[k]["text"] != b[k]["text"] or a[k]["filtered"] != b[k]["filtered"]
+            if a[k]["text"] != b[k]["text"] or a[k]["filtered"] != b[k]["filtered"]:
+                print(k, a[k], b[k])
+        x, y = a[k].get("likelihoods", [0]), b[k].get("likelihoods", [0])
+        if "greedy" in b[k] and b[k]["greedy"][0] is None:
             x = [sum(x)]
         assert len(x) == len(y), (k, x, y)
         for p, q in zip(x, y):

@@ -17,6 +17,7 @@
 #include "base/rng.h"
 #include "tokenize/tasks/task.h"
 #include "train/evaluate.h"
+#include "train/generate.h"
 #include "train/hf.h"
 #include "train/likelihood.h"
 
@@ -66,6 +67,30 @@ static struct task *opened(const char *name)
     return t;
 }
 
+static int ends(void *arg, const struct generate_request *r, struct err *err) { return task_ends(arg, r->out, r->made, err); }
+
+/* The texts that the recorded model writes, b at a time; written becomes theirs. */
+static struct task_answer *texts_of(struct task *t, const struct checkpoint *ck, int64_t b, int32_t *written)
+{
+    const struct sampling likeliest = {.top_p = 1, .penalty = 1, .eod = tokenizer_eod(tokenizer)};
+    const struct model_run run = {.use = MODEL_GENERATE, .b = b, .t = MAX_LENGTH};
+    const struct task_request *q;
+    int64_t n = task_requests(t, &q), most = task_writes(t);
+    struct generate_request *r = calloc((size_t)n, sizeof *r);
+    struct task_answer *a = calloc((size_t)n, sizeof *a);
+    struct model *m;
+
+    for (int64_t i = 0; i < n; i++)
+        r[i] = (struct generate_request){q[i].ids, q[i].n, most, written + i * most, 0};
+    ok(model_restore(&m, ck, dev, &run, &e));
+    ok(generate_all(m, &likeliest, r, n, ends, NULL, t, &e));
+    model_close(m);
+    for (int64_t i = 0; i < n; i++)
+        a[i] = (struct task_answer){.ids = r[i].out, .n = r[i].made};
+    free(r);
+    return a;
+}
+
 /* The answers of the recorded model, in sequences of t tokens, b at a time. */
 static struct task_answer *answers_of(const struct task *t, const struct checkpoint *ck, int64_t b, int64_t length)
 {
@@ -82,7 +107,7 @@ static struct task_answer *answers_of(const struct task *t, const struct checkpo
     ok(likelihoods(m, r, n, true, NULL, NULL, &e));
     model_close(m);
     for (int64_t i = 0; i < n; i++)
-        a[i] = (struct task_answer){r[i].sum, r[i].greedy};
+        a[i] = (struct task_answer){.likelihood = r[i].sum, .greedy = r[i].greedy};
     free(r);
     return a;
 }
@@ -106,14 +131,25 @@ static int64_t read_lines(const char *path, struct arena *a, struct node **line,
 /* A question's record with what the harness says of it: likelihoods, what is greedy where that is asked for, metrics. */
 static void compare(const struct node *got, const struct node *want, bool greedy)
 {
-    const struct node *x = node_get(got, "likelihoods")->child, *y = node_get(want, "likelihoods")->child,
-                      *g = node_get(got, "greedy") ? node_get(got, "greedy")->child : NULL, *h = node_get(want, "greedy")->child;
-    bool rolling = h->type == NODE_NULL;
+    const struct node *x = node_get(got, "likelihoods"), *y = node_get(want, "likelihoods"), *g = node_get(got, "greedy"),
+                      *h = node_get(want, "greedy");
+    bool rolling = h && h->child->type == NODE_NULL;
     double sum = 0;
 
     assert_string_equal(node_str(got, "task"), node_str(want, "task"));
     assert_int_equal(node_int(got, "question", -1), node_int(want, "question", -2));
     assert_int_equal(g != NULL, greedy);
+    if (node_get(want, "text")) {
+        const struct node *f = node_get(got, "filtered")->child;
+
+        assert_string_equal(node_str(got, "text"), node_str(want, "text"));
+        for (const struct node *w = node_get(want, "filtered")->child; w; w = w->next, f = f->next)
+            assert_string_equal(f->str.p, w->str.p);
+    }
+    x = x ? x->child : NULL;
+    y = y ? y->child : NULL;
+    g = g ? g->child : NULL;
+    h = h ? h->child : NULL;
     for (; x; x = x->next) {
         sum = rolling ? sum + x->num : x->num;
         if (rolling && x->next)
@@ -137,8 +173,8 @@ static void compare(const struct node *got, const struct node *want, bool greedy
 
 static void scores_are_the_harness(void **state)
 {
-    static const char *const names[] = {"stories", "stories_shots", "science", "blanks", "truths", "lore", "many", "last",
-                                        "pages", "bare"};
+    static const char *const names[] = {"write", "write_filtered", "write_several", "stories", "stories_shots", "science",
+                                        "blanks", "truths", "lore", "many", "last", "pages", "bare"};
     static const int64_t shapes[][2] = {{4, MAX_LENGTH}, {1, MAX_LENGTH}, {3, 2 * MAX_LENGTH + 7}};
     static struct node *want[400], *got[400];
     struct arena arena = {0};
@@ -158,7 +194,9 @@ static void scores_are_the_harness(void **state)
 
         for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
             struct task *t = opened(names[k]);
-            struct task_answer *a = answers_of(t, ck, shapes[shape][0], shapes[shape][1]);
+            static int32_t written[16 * 16];
+            struct task_answer *a = task_writes(t) ? texts_of(t, ck, shapes[shape][0], written)
+                                                   : answers_of(t, ck, shapes[shape][0], shapes[shape][1]);
             struct task_score s[TASK_SCORES];
             const struct node *scores = node_get(all, names[k]);
             struct file_out *records;
@@ -239,6 +277,7 @@ static int opens(const char *lines, int64_t shots, const char *bos)
 
 #define CHOICE "output_type: multiple_choice\ndoc_to_text: q\ndoc_to_choice: c\ndoc_to_target: g\n"
 #define BARE "output_type: multiple_choice\ntest_split: test\n"
+#define WRITE "output_type: generate_until\ndoc_to_text: q\ndoc_to_target: q\ntest_split: test\n"
 #define PLAIN CHOICE "test_split: test\n"
 
 static void refused(const char *lines, int64_t shots, const char *why)
@@ -268,6 +307,11 @@ static void wrong_tasks_are_named(void **state)
     refused(PLAIN "fewshot_config: {colour: red}\n", 1, "'colour' is not known");
     refused(PLAIN "fewshot_config: {sampler: first_n}\n", 3, "question 1: there are only 2 examples");
     refused(PLAIN "fewshot_split: test\n", 2, "question 1: 3 examples are more than the 2");
+    refused(PLAIN "generation_kwargs: {}\n", -1, "line 8: generation_kwargs is of generate_until alone");
+    refused(WRITE "generation_kwargs: {do_sample: true}\n", -1, "line 7: texts are written without chance");
+    refused(WRITE "generation_kwargs: {max_gen_toks: 96}\n", -1, "question 1: 96 tokens to be written");
+    refused(WRITE "generation_kwargs: {until: [1]}\n", -1, "line 7: until");
+    refused(WRITE "filter_list: [{name: x, filter: [{function: odd}]}]\n", -1, "there is no filter 'odd'");
     refused(PLAIN "num_fewshot: many\n", -1, "line 8: num_fewshot");
     refused(PLAIN "include: none.yaml\n", -1, "none.yaml");
     refused(PLAIN "include: task.yaml\n", -1, "files that include one another");

@@ -569,20 +569,20 @@ static void generation_is_reproducible(void **state)
     struct texts a = {0}, b = {0}, c = {0};
 
     (void)state;
-    assert_int_equal(generate(m, &s, text, 4, 12, keep, &a, &e), 0);
-    assert_int_equal(generate(m, &s, text, 4, 12, keep, &b, &e), 0);
+    assert_int_equal(generate(m, &s, text, 1, 4, 12, keep, &a, &e), 0);
+    assert_int_equal(generate(m, &s, text, 1, 4, 12, keep, &b, &e), 0);
     assert_memory_equal(&a, &b, sizeof a);
     assert_int_equal(a.n[0], 12);
     assert_memory_not_equal(a.id[0], a.id[1], 12 * sizeof(int32_t));
     s.seed = 4;
-    assert_int_equal(generate(m, &s, text, 4, 12, keep, &c, &e), 0);
+    assert_int_equal(generate(m, &s, text, 1, 4, 12, keep, &c, &e), 0);
     assert_memory_not_equal(a.id[0], c.id[0], 12 * sizeof(int32_t));
     s.seed = 3;
     s.eod = a.id[0][2]; /* a sample ends with it */
     memset(&b, 0, sizeof b);
-    assert_int_equal(generate(m, &s, text, 4, 12, keep, &b, &e), 0);
+    assert_int_equal(generate(m, &s, text, 1, 4, 12, keep, &b, &e), 0);
     assert_true(b.n[0] <= 3 && b.id[0][b.n[0] - 1] == s.eod);
-    assert_int_equal(generate(m, &s, text, 4, 14, keep, &c, &e), ERR_ARG);
+    assert_int_equal(generate(m, &s, text, 1, 4, 14, keep, &c, &e), ERR_ARG);
     model_close(m);
 }
 

@@ -14,7 +14,7 @@ static const struct {
     [METRIC_ACC_NORM] = {"acc_norm", "mean", 1 << TASK_CHOICE},
     [METRIC_ACC_BYTES] = {"acc_bytes", "mean", 1 << TASK_CHOICE},
     [METRIC_ACC_TOKENS] = {"acc_tokens", "mean", 1 << TASK_CHOICE},
-    [METRIC_EXACT] = {"exact_match", "mean", 1 << TASK_CHOICE},
+    [METRIC_EXACT] = {"exact_match", "mean", 1 << TASK_CHOICE | 1 << TASK_WRITING},
     [METRIC_MUTUAL] = {"acc_mutual_info", "mean", 1 << TASK_CHOICE},
     [METRIC_PERPLEXITY] = {"perplexity", "perplexity", 1 << TASK_LIKELIHOOD},
     [METRIC_WORD_PERPLEXITY] = {"word_perplexity", "weighted_perplexity", 1 << TASK_ROLLING},
@@ -28,7 +28,8 @@ static const char *const known[] = {
     "task", "task_alias", "tag", "include", "dataset_path", "dataset_name", "dataset_kwargs", "training_split",
     "validation_split", "test_split", "fewshot_split", "doc_to_text", "doc_to_target", "doc_to_choice", "description",
     "target_delimiter", "fewshot_delimiter", "fewshot_config", "num_fewshot", "metric_list", "output_type", "repeats",
-    "should_decontaminate", "doc_to_decontamination_query", "metadata", NULL};
+    "should_decontaminate", "doc_to_decontamination_query", "metadata",
+    "generation_kwargs", "filter_list", NULL};
 static const char *const known_fewshot[] = {
     "sampler", "split", "samples", "fewshot_indices", "doc_to_text", "doc_to_target", "doc_to_choice", "target_delimiter",
     "fewshot_delimiter", NULL};
@@ -140,6 +141,7 @@ static int take_metrics(struct task_conf *c, struct err *e)
         [TASK_CHOICE] = {"acc", "acc_norm"},
         [TASK_LIKELIHOOD] = {"perplexity", "acc"},
         [TASK_ROLLING] = {"word_perplexity", "byte_perplexity", "bits_per_byte"},
+        [TASK_WRITING] = {"exact_match"},
     };
     const struct node *list = task_conf_get(c, "metric_list");
 
@@ -161,8 +163,8 @@ static int take_metrics(struct task_conf *c, struct err *e)
 
 int task_conf_open(struct task_conf *c, const char *path, struct err *e)
 {
-    static const char *const kinds[TASK_KINDS] = {"multiple_choice", "loglikelihood", "loglikelihood_rolling"};
-    const struct node *kind, *shots, *repeats;
+    static const char *const kinds[TASK_KINDS] = {"multiple_choice", "loglikelihood", "loglikelihood_rolling", "generate_until"};
+    const struct node *kind, *shots, *repeats, *writing;
     int k = 0;
 
     *c = (struct task_conf){0};
@@ -172,8 +174,12 @@ int task_conf_open(struct task_conf *c, const char *path, struct err *e)
     while (k < TASK_KINDS && !(kind && kind->type == NODE_STR && span_is(kind->str, kinds[k])))
         k++;
     if (k == TASK_KINDS)
-        return task_conf_error(c, kind, e, "output_type has to be multiple_choice, loglikelihood or loglikelihood_rolling");
+        return task_conf_error(c, kind, e, "output_type has to be multiple_choice, loglikelihood, loglikelihood_rolling or "
+                                           "generate_until");
     c->kind = (enum task_kind)k;
+    writing = task_conf_get(c, "generation_kwargs") ? task_conf_get(c, "generation_kwargs") : task_conf_get(c, "filter_list");
+    if (writing && k != TASK_WRITING)
+        return task_conf_error(c, writing, e, "%s is of generate_until alone", writing->key.p);
     c->name = task_conf_get(c, "task") && task_conf_get(c, "task")->type == NODE_STR ? task_conf_get(c, "task")->str.p : path;
     shots = task_conf_get(c, "num_fewshot");
     if (shots && (shots->type != NODE_INT || shots->integer < 0 || shots->integer > 10000))
@@ -181,7 +187,7 @@ int task_conf_open(struct task_conf *c, const char *path, struct err *e)
     c->shots = shots ? shots->integer : 0;
     repeats = task_conf_get(c, "repeats");
     if (repeats && (repeats->type != NODE_INT || repeats->integer != 1))
-        return task_conf_error(c, repeats, e, "a likelihood needs no repeats");
+        return task_conf_error(c, repeats, e, "an answer needs no repeats");
     c->chance = node_num(task_conf_get(c, "metadata"), "random_baseline", NAN);
     return take_metrics(c, e);
 }

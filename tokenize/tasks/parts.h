@@ -6,7 +6,7 @@
 #include "tokenize/jinja.h"
 #include "tokenize/tasks/task.h"
 
-enum task_kind { TASK_CHOICE, TASK_LIKELIHOOD, TASK_ROLLING, TASK_KINDS };
+enum task_kind { TASK_CHOICE, TASK_LIKELIHOOD, TASK_ROLLING, TASK_WRITING, TASK_KINDS };
 enum task_metric {
     METRIC_ACC, METRIC_ACC_NORM, METRIC_ACC_BYTES, METRIC_ACC_TOKENS, METRIC_EXACT, METRIC_MUTUAL, METRIC_PERPLEXITY,
     METRIC_WORD_PERPLEXITY, METRIC_BYTE_PERPLEXITY, METRIC_BITS_PER_BYTE, METRICS
@@ -76,6 +76,8 @@ struct task_question {
     int64_t *gold;          /* (golds) indices of right choices; -1: none of the choices */
     int64_t golds;
     struct span target;     /* of a text whose likelihood is wanted: itself */
+    struct span *right;     /* (rights) the texts that are right where one is to be written */
+    int64_t rights;
 };
 
 struct task_maker {
@@ -102,10 +104,32 @@ struct task_kept {
     int64_t choices, lengths; /* lengths: where those of its choices begin */
     int64_t golds, gold;      /* gold: where its right choices begin */
     int64_t words, bytes;     /* of a text whose likelihood is wanted */
+    struct span *right;       /* (rights) as in the question, in the task's arena */
+    int64_t rights;
 };
+
+/* Of a task that has texts written: what ends them, what is compared, and how (judge.c). */
+struct task_judge;
+/* *j is to be closed whatever comes back. */
+int task_judge_open(struct task_judge **j, struct task_conf *c, struct err *e);
+void task_judge_close(struct task_judge *j); /* NULL is fine */
+int64_t task_judge_most(const struct task_judge *j); /* tokens */
+/* Its metrics: a filter each. */
+int task_judge_metrics(const struct task_judge *j);
+const char *task_judge_metric(const struct task_judge *j, int i);
+/* Cuts text where it ends; whether it did. */
+bool task_judge_cut(const struct task_judge *j, struct span *text);
+/* What a filter makes of text, in a; and whether a text is one of those that are right. */
+int task_judge_filtered(const struct task_judge *j, int filter, struct arena *a, struct span *text, struct err *e);
+int task_judge_right(const struct task_judge *j, struct arena *a, struct span text, const struct span *gold, int64_t golds,
+                     bool *right, struct err *e);
 
 struct task {
     struct task_conf conf;
+    struct task_judge *judge; /* NULL: likelihoods are wanted */
+    const struct tokenizer *tokenizer;
+    uint8_t *special;    /* the bit of each special token */
+    struct arena arena;
     struct buf ids;      /* int32_t */
     struct buf requests; /* struct task_request, whose ids follow one another */
     struct buf kept;     /* struct task_kept */
@@ -113,5 +137,8 @@ struct task {
     struct buf golds;    /* int64_t */
     int64_t questions;
 };
+
+/* The text that n ids stand for, without special tokens, cut where it ends; whether it does. */
+int task_text(const struct task *t, const int32_t *ids, int64_t n, struct buf *text, bool *whole, struct err *e);
 
 #endif

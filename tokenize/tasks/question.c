@@ -465,6 +465,28 @@ static int choice_question(struct task_maker *m, const struct node *doc, struct 
     return 0;
 }
 
+/* The texts that are right: the choice of that number, or what stands there, one or several. */
+static int take_right(struct task_maker *m, const struct node *doc, const struct node *n, struct arena *a,
+                      struct task_question *q, struct err *e)
+{
+    const struct node *one = n->type == NODE_LIST ? n->child : n;
+
+    q->right = arena_calloc(a, n->type == NODE_LIST ? (size_t)n->count + 1 : 1, sizeof *q->right);
+    if (!q->right)
+        return no_memory(e);
+    if (m->own.choice.value) {
+        TRY(choices_of(m, &m->own.choice, doc, a, &q->choice, &q->choices, e));
+        if (n->type != NODE_INT || n->integer < 0 || n->integer >= q->choices)
+            return err_set(e, ERR_FORMAT, "doc_to_target is no choice's number");
+        q->right[q->rights++] = q->choice[n->integer];
+        q->choices = 0;
+        return 0;
+    }
+    for (; one; one = n->type == NODE_LIST ? one->next : NULL)
+        TRY(text_of(one, &q->right[q->rights++], e));
+    return 0;
+}
+
 static int text_question(struct task_maker *m, const struct node *doc, struct span before, struct arena *a,
                          struct task_question *q, struct err *e)
 {
@@ -475,8 +497,12 @@ static int text_question(struct task_maker *m, const struct node *doc, struct sp
     if (!(q->pair = arena_calloc(a, 1, sizeof *q->pair)))
         return no_memory(e);
     TRY(field_value(m, &m->own.target, doc, a, &target, e));
-    TRY(text_of(target, &q->target, e));
-    q->pair->continuation = q->target;
+    if (m->conf->kind == TASK_WRITING) {
+        TRY(take_right(m, doc, target, a, q, e));
+    } else {
+        TRY(text_of(target, &q->target, e));
+        q->pair->continuation = q->target;
+    }
     if (m->conf->kind == TASK_ROLLING)
         return 0;
     TRY(field_value(m, &m->own.text, doc, a, &text, e));

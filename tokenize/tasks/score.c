@@ -1,6 +1,7 @@
 /* What answers are worth. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/json.h"
 #include "tokenize/tasks/parts.h"
@@ -90,27 +91,20 @@ static struct scored question(const struct task *t, const struct task_answer *a,
                            (const int64_t *)(const void *)t->golds.p + k->gold};
 }
 
-/* The mean, or what follows from it; its error is that of a ratio of sums. */
-static struct task_score total(const struct task *t, const struct task_answer *a, enum task_metric m)
+/* The mean of v (n) over weights w, or what follows from it; its error is that of a ratio of sums. */
+static struct task_score total(const char *name, enum task_metric m, const double *v, const double *w, int64_t n)
 {
-    struct task_score s = {task_metric_name(m), NAN, NAN, m <= METRIC_MUTUAL};
-    double sum = 0, weights = 0, squares = 0, v, w, n = (double)t->questions, mean, error;
+    struct task_score s = {name, NAN, NAN, m <= METRIC_MUTUAL};
+    double sum = 0, weights = 0, squares = 0, mean, error;
 
-    for (int64_t i = 0; i < t->questions; i++) {
-        struct scored q = question(t, a, i);
-
-        measure(&q, t->conf.kind, m, &v, &w);
-        sum += v;
-        weights += w;
+    for (int64_t i = 0; i < n; i++) {
+        sum += v[i];
+        weights += w[i];
     }
     mean = sum / weights;
-    for (int64_t i = 0; i < t->questions; i++) {
-        struct scored q = question(t, a, i);
-
-        measure(&q, t->conf.kind, m, &v, &w);
-        squares += (v - mean * w) * (v - mean * w);
-    }
-    error = t->questions > 1 ? sqrt(squares * n / (n - 1)) / weights : NAN;
+    for (int64_t i = 0; i < n; i++)
+        squares += (v[i] - mean * w[i]) * (v[i] - mean * w[i]);
+    error = n > 1 ? sqrt(squares * (double)n / (double)(n - 1)) / weights : NAN;
     s.value = m <= METRIC_MUTUAL ? mean : m == METRIC_BITS_PER_BYTE ? -mean / M_LN2 : exp(-mean);
     s.error = m <= METRIC_MUTUAL ? error : m == METRIC_BITS_PER_BYTE ? error / M_LN2 : s.value * error;
     return s;
@@ -164,8 +158,72 @@ static int put_record(const struct task *t, const struct task_answer *a, int64_t
     return line->failed ? err_set(e, ERR_NOMEM, "out of memory") : file_write(records, line->p, line->n, e);
 }
 
-int task_score(const struct task *t, const struct task_answer *a, struct task_score scores[TASK_SCORES], struct file_out *records,
-               struct err *e)
+/* ---- texts that were written ---- */
+
+/* Whether what was written for question i is right by each filter, to v[filter * all + i]; its record, unless records is NULL. */
+static int judge(const struct task *t, const struct task_answer *a, int64_t i, double *v, struct arena *arena, struct buf *line,
+                 struct file_out *records, struct err *e)
+{
+    const struct scored q = question(t, a, i);
+    struct buf text = {0};
+    bool whole, right;
+    int rc = task_text(t, q.a->ids, q.a->n, &text, &whole, e);
+
+    buf_clear(line);
+    buf_putc(line, '{');
+    json_put_key(line, "task");
+    json_put_name(line, t->conf.name);
+    json_put_count(line, "question", (uint64_t)i);
+    json_put_key(line, "text");
+    json_put_string(line, buf_span(&text));
+    json_put_key(line, "filtered");
+    for (int f = 0; rc == 0 && f < task_judge_metrics(t->judge); f++) {
+        struct span s = buf_span(&text);
+
+        rc = task_judge_filtered(t->judge, f, arena, &s, e);
+        rc = rc ? rc : task_judge_right(t->judge, arena, s, q.kept->right, q.kept->rights, &right, e);
+        v[f * t->questions + i] = rc == 0 && right;
+        buf_putc(line, f ? ',' : '[');
+        json_put_string(line, s);
+    }
+    buf_putc(line, ']');
+    for (int f = 0; f < task_judge_metrics(t->judge); f++) {
+        json_put_key(line, task_judge_metric(t->judge, f));
+        json_put_num(line, v[f * t->questions + i]);
+    }
+    buf_puts(line, "}\n");
+    buf_free(&text);
+    if (rc == 0 && line->failed)
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    return rc || !records ? rc : file_write(records, line->p, line->n, e);
+}
+
+/* v and w: room for a number a question and metric. */
+static int score_texts(const struct task *t, const struct task_answer *a, struct task_score scores[TASK_SCORES], double *v,
+                       double *w, struct file_out *records, struct err *e)
+{
+    struct arena arena = {0};
+    struct buf line = {0};
+    int rc = 0, n = task_judge_metrics(t->judge);
+
+    for (int64_t i = 0; i < t->questions && rc == 0; i++) {
+        arena_reset(&arena);
+        w[i] = 1;
+        rc = judge(t, a, i, v, &arena, &line, records, e);
+        if (rc < 0)
+            rc = err_wrap(e, "'%s': question %" PRId64, t->conf.path[0], i + 1);
+    }
+    for (int f = 0; f < n && rc == 0; f++)
+        scores[f] = total(task_judge_metric(t->judge, f), METRIC_EXACT, v + f * t->questions, w, t->questions);
+    arena_free(&arena);
+    buf_free(&line);
+    return rc < 0 ? rc : n;
+}
+
+/* ---- all ---- */
+
+static int score_likelihoods(const struct task *t, const struct task_answer *a, struct task_score scores[TASK_SCORES], double *v,
+                             double *w, struct file_out *records, struct err *e)
 {
     struct buf line = {0};
     int rc = 0;
@@ -173,12 +231,30 @@ int task_score(const struct task *t, const struct task_answer *a, struct task_sc
     for (size_t i = 0; i < t->requests.n / sizeof(struct task_request); i++)
         if (!isfinite(a[i].likelihood))
             return err_set(e, ERR_LIMIT, "%s: the likelihood of request %zu is not finite", t->conf.name, i);
-    for (int m = 0; m < t->conf.n_metrics; m++)
-        scores[m] = total(t, a, t->conf.order[m]);
+    for (int m = 0; m < t->conf.n_metrics; m++) {
+        for (int64_t i = 0; i < t->questions; i++) {
+            const struct scored q = question(t, a, i);
+
+            measure(&q, t->conf.kind, t->conf.order[m], &v[i], &w[i]);
+        }
+        scores[m] = total(task_metric_name(t->conf.order[m]), t->conf.order[m], v, w, t->questions);
+    }
     for (int64_t i = 0; records && i < t->questions && rc == 0; i++)
         rc = put_record(t, a, i, &line, records, e);
     buf_free(&line);
     return rc < 0 ? rc : t->conf.n_metrics;
+}
+
+int task_score(const struct task *t, const struct task_answer *a, struct task_score scores[TASK_SCORES], struct file_out *records,
+               struct err *e)
+{
+    double *v = calloc((size_t)t->questions * (TASK_SCORES + 1) + 1, sizeof *v);
+    int rc = v ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    if (rc == 0)
+        rc = (t->judge ? score_texts : score_likelihoods)(t, a, scores, v, v + t->questions * TASK_SCORES, records, e);
+    free(v);
+    return rc;
 }
 
 double task_chance(const struct task *t)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "tokenize/tasks/parts.h"
 
 struct asker {
@@ -73,6 +74,27 @@ static int ask_pair(struct asker *x, const struct task_pair *p, struct arena *a)
     return rc;
 }
 
+/* What follows a context, of which the end is kept that leaves room for what is written. */
+static int ask_more(struct asker *x, struct span context)
+{
+    int64_t room = x->length - task_judge_most(x->t->judge), cut;
+    struct task_request r = {0};
+    struct buf ids = {0};
+    int rc = room < 1 ? err_set(x->e, ERR_ARG, "%" PRId64 " tokens to be written are more than the model has room for, %" PRId64,
+                                task_judge_most(x->t->judge), x->length - 1)
+                      : encode(x, context, true, &ids);
+
+    if (rc == 0 && ids.n == 0 && buf_put(&ids, &x->prefix, sizeof x->prefix) < 0)
+        rc = no_memory(x->e);
+    cut = count_of(&ids) > room ? count_of(&ids) - room : 0;
+    r.n = r.from = count_of(&ids) - cut;
+    if (rc == 0 && (buf_put(&x->t->ids, ids_of(&ids) + cut, (size_t)r.n * sizeof(int32_t)) < 0 ||
+                    buf_put(&x->t->requests, &r, sizeof r) < 0))
+        rc = no_memory(x->e);
+    buf_free(&ids);
+    return rc;
+}
+
 /* A text by windows: each scores as many tokens as the model sees, the first behind the prefix token, the others behind the one
  * before; the last scores what is left and sees as much before that as it can. */
 static int ask_text(struct asker *x, struct span text)
@@ -125,6 +147,12 @@ static int keep(struct asker *x, const struct task_question *q, int64_t first)
         .golds = q->golds, .words = words(q->target), .bytes = (int64_t)q->target.n,
     };
 
+    k.right = arena_calloc(&t->arena, (size_t)q->rights + 1, sizeof *k.right);
+    if (!k.right)
+        return no_memory(x->e);
+    for (; k.rights < q->rights; k.rights++)
+        if (!(k.right[k.rights] = arena_dup(&t->arena, q->right[k.rights])).p)
+            return no_memory(x->e);
     for (int64_t i = 0; i < q->choices; i++) {
         int64_t length[2] = {characters(q->choice[i]), (int64_t)q->choice[i].n};
 
@@ -151,7 +179,8 @@ static int ask(struct asker *x, struct task_maker *m)
         if (rc < 0)
             break;
         for (int64_t k = 0; rc == 0 && k < q.pairs; k++)
-            rc = m->conf->kind == TASK_ROLLING ? ask_text(x, q.pair[k].continuation) : ask_pair(x, &q.pair[k], &a);
+            rc = m->conf->kind == TASK_ROLLING   ? ask_text(x, q.pair[k].continuation)
+                 : m->conf->kind == TASK_WRITING ? ask_more(x, q.pair[k].context) : ask_pair(x, &q.pair[k], &a);
         rc = rc ? err_wrap(x->e, "'%s': question %" PRId64, m->conf->path[0], i + 1) : keep(x, &q, first);
     }
     arena_free(&a);
@@ -182,6 +211,15 @@ int task_open(struct task **out, const char *path, const struct tokenizer *token
     const int32_t *ids;
     int rc = t ? task_conf_open(&t->conf, path, e) : no_memory(e);
 
+    if (rc == 0) {
+        t->tokenizer = tokenizer;
+        t->special = calloc(tokenizer_vocab_size(tokenizer) / 8 + 1, 1);
+        rc = t->special ? 0 : no_memory(e);
+    }
+    if (rc == 0) {
+        tokenizer_mark_specials(tokenizer, t->special);
+        rc = t->conf.kind == TASK_WRITING ? task_judge_open(&t->judge, &t->conf, e) : 0;
+    }
     if (rc == 0)
         rc = open_asker(&x, tokenizer, s);
     if (rc == 0)
@@ -197,7 +235,7 @@ int task_open(struct task **out, const char *path, const struct tokenizer *token
         return rc;
     }
     ids = ids_of(&t->ids);
-    for (struct task_request *r = (void *)t->requests.p; (char *)r < t->requests.p + t->requests.n; ids += r->n, r++)
+    for (struct task_request *r = (void *)t->requests.p, *end = r + t->requests.n / sizeof *r; r < end; ids += r->n, r++)
         r->ids = ids;
     return 0;
 }
@@ -206,7 +244,10 @@ void task_close(struct task *t)
 {
     if (!t)
         return;
+    task_judge_close(t->judge);
     task_conf_close(&t->conf);
+    arena_free(&t->arena);
+    free(t->special);
     buf_free(&t->ids);
     buf_free(&t->requests);
     buf_free(&t->kept);
@@ -224,7 +265,47 @@ int64_t task_requests(const struct task *t, const struct task_request **r)
     return (int64_t)(t->requests.n / sizeof **r);
 }
 
+int64_t task_writes(const struct task *t) { return t->judge ? task_judge_most(t->judge) : 0; }
+
+int task_text(const struct task *t, const int32_t *ids, int64_t n, struct buf *text, bool *whole, struct err *e)
+{
+    struct buf kept = {0}, bytes = {0};
+    struct span s;
+    int rc = 0;
+
+    *whole = n > 0 && ids[n - 1] == tokenizer_eod(t->tokenizer);
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t id = (uint32_t)ids[i];
+
+        if (!(t->special[id / 8] >> id % 8 & 1))
+            buf_put(&kept, &id, sizeof id);
+    }
+    rc = kept.failed ? no_memory(e)
+                     : tokenizer_decode(t->tokenizer, (uint32_t *)(void *)kept.p, kept.n / sizeof(uint32_t), &bytes, e);
+    if (rc == 0 && utf8_repair(buf_span(&bytes), text) < 0)
+        rc = no_memory(e);
+    s = buf_span(text);
+    if (rc == 0 && task_judge_cut(t->judge, &s)) {
+        text->n = s.n;
+        *whole = true;
+    }
+    buf_free(&kept);
+    buf_free(&bytes);
+    return rc;
+}
+
+int task_ends(const struct task *t, const int32_t *ids, int64_t n, struct err *e)
+{
+    struct buf text = {0};
+    bool whole;
+    int rc = task_text(t, ids, n, &text, &whole, e);
+
+    buf_free(&text);
+    return rc < 0 ? rc : whole;
+}
+
 bool task_asks_greedy(const struct task *t)
 {
-    return t->conf.metric[METRIC_EXACT] || (t->conf.kind == TASK_LIKELIHOOD && t->conf.metric[METRIC_ACC]);
+    return (t->conf.kind == TASK_CHOICE && t->conf.metric[METRIC_EXACT]) ||
+           (t->conf.kind == TASK_LIKELIHOOD && t->conf.metric[METRIC_ACC]);
 }

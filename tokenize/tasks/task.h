@@ -24,7 +24,8 @@ struct task_settings {
     const char *bos; /* the token before each text; NULL: none, and what has nothing before it follows an end of document */
 };
 
-/* How likely are ids[from .. n) behind those before them?  from > 0. */
+/* How likely are ids[from .. n) behind those before them?  from > 0.  Of a task that has texts written, from is n: what comes
+ * next? */
 struct task_request {
     const int32_t *ids;
     int64_t n, from;
@@ -32,10 +33,12 @@ struct task_request {
 struct task_answer {
     double likelihood; /* the natural logarithm */
     bool greedy;       /* whether each was the likeliest token; of requests of a task that asks for it */
+    const int32_t *ids; /* what was written, n of them */
+    int64_t n;
 };
 
 /* Reads a task and its data, and makes its requests.  ERR_FORMAT, ERR_ARG, ERR_UNSUPPORTED name the file, and the line or the
- * question; ERR_LIMIT: a continuation is longer than what the model sees. */
+ * question; ERR_LIMIT: a continuation is longer than what the model sees.  The tokenizer must outlive the task. */
 int task_open(struct task **t, const char *path, const struct tokenizer *tokenizer, const struct task_settings *s, struct err *e);
 void task_close(struct task *t); /* NULL is fine */
 
@@ -44,6 +47,10 @@ int64_t task_questions(const struct task *t);
 /* Its requests, which are t's; whether answers have to say what is greedy. */
 int64_t task_requests(const struct task *t, const struct task_request **r);
 bool task_asks_greedy(const struct task *t);
+/* At most so many tokens are to be written for each request, the likeliest each time; 0: likelihoods are wanted. */
+int64_t task_writes(const struct task *t);
+/* 1: a text of n tokens is whole, more would be cut off; 0: not yet; ERR_NOMEM. */
+int task_ends(const struct task *t, const int32_t *ids, int64_t n, struct err *e);
 
 /* What a metric is over all questions. */
 struct task_score {
