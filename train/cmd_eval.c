@@ -101,11 +101,6 @@ struct tally {
     int64_t n, centred_n; /* of so many tasks */
 };
 
-static void told(void *name, int64_t done, int64_t all)
-{
-    progress_show(&(struct progress){.phase = name, .unit = "micro-batches", .done = (double)done, .total = (double)all});
-}
-
 /* A task's requests as those of the model, and room for what it answers. */
 struct asked {
     const struct task *task;
@@ -115,12 +110,22 @@ struct asked {
     struct buf written;         /* int32_t: room for task_writes() ids a request */
 };
 
+/* Micro-batches or texts that are done. */
+static void told(void *arg, int64_t done, int64_t all)
+{
+    const struct asked *a = arg;
+
+    progress_show(&(struct progress){.phase = task_name(a->task), .unit = task_writes(a->task) ? "texts" : "micro-batches",
+                                     .done = (double)done, .total = (double)all});
+}
+
 /* The likelihoods.  Sequences are as long as the longest request, or longer where that fills them better. */
 static int ask_likelihoods(const struct eval *v, struct asked *a, const struct checkpoint *ck, struct device *dev,
                            struct model_run run, struct err *e)
 {
     struct likelihood *r = calloc((size_t)a->n + 1, sizeof *r);
-    struct model *m = NULL;
+    struct train_part whole = {0};
+    struct passes p = {0};
     int rc = r ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
     for (int64_t i = 0; rc == 0 && i < a->n; i++)
@@ -131,12 +136,17 @@ static int ask_likelihoods(const struct eval *v, struct asked *a, const struct c
     if (run.t > v->task.length)
         run.t = v->task.length;
     if (rc == 0)
-        rc = model_restore(&m, ck, dev, &run, e);
+        rc = model_restore(&whole.model, ck, dev, &run, e);
     if (rc == 0)
-        rc = likelihoods(m, r, a->n, task_asks_greedy(a->task), told, (void *)(uintptr_t)task_name(a->task), e);
+        rc = passes_open(&p, NULL, &whole, 1, NULL, e);
+    if (rc == 0) {
+        passes_watch_evaluation(&p, told, a);
+        rc = likelihoods(&p, r, a->n, task_asks_greedy(a->task), e);
+    }
     for (int64_t i = 0; rc == 0 && i < a->n; i++)
         a->answer[i] = (struct task_answer){.likelihood = r[i].sum, .greedy = r[i].greedy};
-    model_close(m);
+    passes_close(&p);
+    model_close(whole.model);
     free(r);
     return rc;
 }
@@ -144,12 +154,6 @@ static int ask_likelihoods(const struct eval *v, struct asked *a, const struct c
 static int text_ends(void *arg, const struct generate_request *r, struct err *e)
 {
     return task_ends(((struct asked *)arg)->task, r->out, r->made, e);
-}
-
-static void told_texts(void *arg, int64_t done, int64_t all)
-{
-    progress_show(&(struct progress){.phase = task_name(((struct asked *)arg)->task), .unit = "texts", .done = (double)done,
-                                     .total = (double)all});
 }
 
 /* The texts. */
@@ -171,7 +175,7 @@ static int ask_texts(struct asked *a, const struct checkpoint *ck, struct device
     if (rc == 0)
         rc = model_restore(&m, ck, dev, &run, e);
     if (rc == 0)
-        rc = generate_all(m, &likeliest, r, a->n, text_ends, told_texts, a, e);
+        rc = generate_all(m, &likeliest, r, a->n, text_ends, told, a, e);
     for (int64_t i = 0; rc == 0 && i < a->n; i++)
         a->answer[i] = (struct task_answer){.ids = r[i].out, .n = r[i].made};
     model_close(m);
@@ -361,7 +365,7 @@ int main(int argc, char **argv)
         OPT_STR(0, "pattern", &v.pattern, "NAME", "how text is cut into pieces (default: what the tokenizer says)"),
         OPT_STR(0, "bos-token", &v.task.bos, "TOKEN", "before each text (default: none; an end of document where nothing is)"),
         OPT_INT(0, "num-fewshot", &v.task.shots, -1, 10000, "examples before each question; -1: as the task says"),
-        OPT_INT(0, "limit", &v.task.limit, 0, INT64_MAX, "the first questions of each task; 0: all"),
+        OPT_INT(0, "eval-limit", &v.task.limit, 0, INT64_MAX, "the first questions of each task; 0: all"),
         OPT_INT(0, "fewshot-seed", &v.task.seed, 0, INT64_MAX, "by which examples are drawn"),
         OPT_OUT(0, "records", &v.records, "FILE", "write a line of JSON a question"),
         OPT_OUT(0, "stats", &v.stats, "FILE", "write the scores as JSON"),

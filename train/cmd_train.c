@@ -8,7 +8,9 @@
 #include "base/log.h"
 #include "base/tool.h"
 #include "kernels/threads.h"
+#include "tokenize/tasks/task.h"
 #include "train/exchange.h"
+#include "train/likelihood.h"
 #include "train/machine.h"
 #include "train/megatron_flags.h"
 #include "train/plan_check.h"
@@ -50,6 +52,17 @@ static void catch_signals(void)
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is a write error like a full disk */
 }
 
+/* The tasks in which the model is scored with each evaluation. */
+struct tasks {
+    struct opt_list files;
+    const char *tokenizer_file, *bos;
+    int64_t limit;
+
+    struct tokenizer *tokenizer;
+    struct task **task; /* (files.n) */
+    struct train_score *score; /* room for all */
+};
+
 struct run {
     const struct train_config *config;
     const struct trainer *trainer;
@@ -59,7 +72,89 @@ struct run {
     int64_t from;   /* steps done before */
     struct plan_steps steps;
     struct step_log *log;
+    struct tasks *tasks;
 };
+
+/* ---- tasks ---- */
+
+static int open_tasks(struct tasks *k, const struct train_config *c, struct err *e)
+{
+    const struct task_settings s = {.shots = -1, .limit = k->limit, .seed = 1234, .length = c->model.seq, .bos = k->bos};
+
+    if (k->files.n == 0)
+        return 0;
+    if (!k->tokenizer_file)
+        return err_set(e, ERR_ARG, "--eval-tasks needs --tokenizer");
+    if (!c->eval_interval)
+        return err_set(e, ERR_ARG, "--eval-tasks needs --eval-interval");
+    TRY(tokenizer_open(&k->tokenizer, k->tokenizer_file, NULL, e));
+    k->task = calloc((size_t)k->files.n, sizeof(struct task *));
+    k->score = calloc((size_t)k->files.n * TASK_SCORES, sizeof *k->score);
+    if (!k->task || !k->score)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (int i = 0; i < k->files.n; i++) {
+        TRY(task_open(&k->task[i], k->files.v[i], k->tokenizer, &s, e));
+        if (task_writes(k->task[i]))
+            return err_set(e, ERR_ARG, "--eval-tasks %s: texts are written by quern eval alone", k->files.v[i]);
+    }
+    return 0;
+}
+
+static void close_tasks(struct tasks *k)
+{
+    for (int i = 0; k->task && i < k->files.n; i++)
+        task_close(k->task[i]);
+    if (k->tokenizer)
+        tokenizer_close(k->tokenizer);
+    free(k->task);
+    free(k->score);
+    opt_list_free(&k->files);
+}
+
+/* The scores of one task; how many. */
+static int score_task(const struct task *t, struct passes *p, struct train_score *to, struct err *e)
+{
+    const struct task_request *q;
+    int64_t n = task_requests(t, &q);
+    struct likelihood *r = calloc((size_t)n + 1, sizeof *r);
+    struct task_answer *a = calloc((size_t)n + 1, sizeof *a);
+    struct task_score s[TASK_SCORES];
+    int rc = r && a ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        r[i] = (struct likelihood){.ids = q[i].ids, .n = q[i].n, .from = q[i].from};
+    if (rc == 0)
+        rc = likelihoods(p, r, n, task_asks_greedy(t), e);
+    for (int64_t i = 0; rc == 0 && i < n; i++)
+        a[i] = (struct task_answer){.likelihood = r[i].sum, .greedy = r[i].greedy};
+    if (rc == 0)
+        rc = task_score(t, a, s, NULL, e);
+    for (int i = 0; i < rc; i++) {
+        snprintf(to[i].name, sizeof to[i].name, "%s %s", task_name(t), s[i].metric);
+        to[i].value = s[i].value;
+    }
+    free(r);
+    free(a);
+    return rc;
+}
+
+static int on_scores(void *arg, struct trainer *t, struct train_step *s, struct err *e)
+{
+    struct tasks *k = arg;
+
+    s->scores = k->score;
+    s->n_scores = 0;
+    for (int i = 0; i < k->files.n; i++) {
+        int n = score_task(k->task[i], &t->passes, k->score + s->n_scores, e);
+
+        if (n < 0)
+            return n;
+        s->n_scores += n;
+    }
+    return 0;
+}
+
+/* ---- steps ---- */
 
 /* A peak that a step exceeds was measured while something else had the processors: no share of it is told. */
 static struct step_rates rates_of(const struct run *r, const struct train_step *s)
@@ -106,6 +201,8 @@ static void print_step(const struct run *r, const struct train_step *s, const st
         printf("  mfu %.1f %%", 100 * rates->mfu);
     if (!isnan(s->valid_loss))
         printf("  valid loss %.4f", s->valid_loss);
+    for (int i = 0; i < s->n_scores; i++)
+        printf("  %s %.4f", s->scores[i].name, s->scores[i].value);
     if (s->step > r->from && s->step < r->config->iters)
         printf("  %s left", time_left(r, s->step, left));
     putchar('\n');
@@ -128,7 +225,8 @@ static void on_step(void *arg, const struct train_step *s)
     struct run *r = arg;
     const struct step_rates rates = rates_of(r, s);
 
-    if (!r->quiet && (s->step % r->config->log_interval == 0 || !isnan(s->valid_loss) || s->step == r->config->iters))
+    if (!r->quiet && (s->step % r->config->log_interval == 0 || !isnan(s->valid_loss) || s->n_scores ||
+                      s->step == r->config->iters))
         print_step(r, s, &rates);
     show(r, "training", s);
     step_log_put(r->log, r->trainer, s, &rates);
@@ -298,6 +396,8 @@ static int train(struct run *r, struct trainer *t, struct err *e)
         passes_watch_evaluation(&t->passes, on_evaluated, r);
     if (r->from && first && !r->quiet)
         printf("going on after step %" PRId64 "\n", r->from);
+    t->scores = r->tasks->files.n ? on_scores : NULL;
+    t->scores_arg = r->tasks;
     TRY(trainer_run(t, &stop, first ? on_step : NULL, r, &end, e));
     progress_end();
     if (end == TRAIN_SIGNAL)
@@ -328,9 +428,10 @@ static void tell_vocabulary(const struct train_config *c)
 }
 
 /* Ranks meet, the run is planned, and what does not fit is refused before anything is allocated. */
-static int run(struct train_config *c, struct comm *group, const struct machine_ranks *here, const struct tool *o, struct err *e)
+static int run(struct train_config *c, struct tasks *tasks, struct comm *group, const struct machine_ranks *here,
+               const struct tool *o, struct err *e)
 {
-    struct run r = {.config = c, .quiet = o->quiet};
+    struct run r = {.config = c, .quiet = o->quiet, .tasks = tasks};
     int threads = threads_count(o->jobs, here->alike, here->here);
     struct train_memory m = {0};
     struct device *dev = NULL;
@@ -343,6 +444,8 @@ static int run(struct train_config *c, struct comm *group, const struct machine_
         c->offload = false; /* it is there already */
     if (rc == 0)
         rc = trainer_plan(c, &m, e);
+    if (rc == 0)
+        rc = open_tasks(tasks, c, e);
     if (comm_agree(group, &rc, e, e) < 0)
         rc = e->code;
     if (rc == 0)
@@ -420,9 +523,15 @@ int main(int argc, char **argv)
                    "    --lr 1e-3 --eval-iters 0 --log-interval 1",
     };
     struct plan_options plan;
+    struct tasks tasks = {0};
     struct arena texts = {0};
     const char *file = NULL;
     const struct opt general[] = {
+        OPT_HEAD("Tasks"),
+        OPT_IN_LIST(0, "eval-tasks", &tasks.files, "FILE", "with each evaluation, scores in this task (docs/evaluation.md)"),
+        OPT_IN(0, "tokenizer", &tasks.tokenizer_file, "FILE", "by which tasks become tokens"),
+        OPT_STR(0, "bos-token", &tasks.bos, "TOKEN", "before each text of tasks (default: none)"),
+        OPT_INT(0, "eval-limit", &tasks.limit, 0, INT64_MAX, "the first questions of each task; 0: all"),
         PLAN_OPTS(plan),
         TOOL_OPTS(t),
         TOOL_JOBS(t),
@@ -464,11 +573,12 @@ int main(int argc, char **argv)
     } else if (n >= 0) {
         catch_signals();
         if (open_ranks(&group, &here, &c, &without, &e) < 0 || more_paths(&c, n, argv + 1, &e) < 0 ||
-            train_config_check(&c, &e) < 0 || run(&c, group, &here, &t, &e) < 0)
+            train_config_check(&c, &e) < 0 || run(&c, &tasks, group, &here, &t, &e) < 0)
             code = tool_fail(&t, &e);
         else
             code = tool_end(&t, EXIT_FINE);
     }
+    close_tasks(&tasks);
     machine_close(&here);
     comm_close(group);
     free(opts);

@@ -1,12 +1,13 @@
 /* train/likelihood.h -- how likely texts are to a model.
  *
- * Requests are packed: several stand in one sequence as documents that see themselves alone.  What is asked of the same tokens
- * but for the last is computed once.
+ * Where a model tells documents apart, requests are packed: several stand in one sequence as documents that see themselves
+ * alone; else each has a sequence.  What is asked of the same tokens but for the last is computed once, unless tensor ranks share
+ * the vocabulary.
  */
 #ifndef TRAIN_LIKELIHOOD_H
 #define TRAIN_LIKELIHOOD_H
 
-#include "train/model.h"
+#include "train/passes.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,12 +21,9 @@ struct likelihood {
     bool greedy;        /* gets whether each was the likeliest, of equals the first */
 };
 
-typedef void likelihood_told_fn(void *arg, int64_t done, int64_t all);
-
-/* Answers n requests.  m is whole, and was opened for MODEL_EVAL with reset_positions and reset_attention.  greedy: that is
- * wanted too.  told, unless NULL, hears how many micro-batches of all are done.  ERR_ARG: a request is none of the above. */
-int likelihoods(struct model *m, struct likelihood *r, int64_t n, bool greedy, likelihood_told_fn *told, void *arg,
-                struct err *e);
+/* Answers n requests, which all ranks of the layout of p have; all get the answers.  greedy: that is wanted too.  ERR_ARG: a
+ * request is none of the above. */
+int likelihoods(struct passes *p, struct likelihood *r, int64_t n, bool greedy, struct err *e);
 
 #ifdef __cplusplus
 }

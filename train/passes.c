@@ -116,7 +116,8 @@ void passes_close(struct passes *p)
 /* What the operations of a run share. */
 struct under_way {
     struct passes *p;
-    const struct passes_step *step; /* NULL: evaluation */
+    const struct passes_step *step; /* NULL: evaluation, */
+    const struct passes_rows *rows; /* of these; NULL: of samples */
     int split;
     int64_t first, n;      /* samples */
     int64_t share;         /* micro-batches of each data-parallel rank */
@@ -202,7 +203,10 @@ static int read_ids(struct under_way *u, const struct model *m, int64_t i, int32
         if (starts)
             starts[k] = 0;
     }
-    return data_batch(u->p->data, u->split, u->first + done, take, &(struct data_rows){tokens, tokens + ids, starts}, e);
+    const struct data_rows rows = {tokens, tokens + ids, starts};
+
+    return u->rows ? u->rows->fill(u->rows->arg, done, take, &rows, e)
+                   : data_batch(u->p->data, u->split, u->first + done, take, &rows, e);
 }
 
 /* What the part needs of tokens, targets, documents and dropout of this rank's i-th micro-batch; when all places have been used,
@@ -248,6 +252,8 @@ static int forward(struct under_way *u, struct model *m, struct model_batch *b, 
         TRY(pipeline_take(&u->p->pipe, model_stream_in(m, b->slot), in, e));
     TRY(model_take(m, b, e));
     TRY(model_forward(m, b, u->p->loss + i % u->p->room * u->p->each, e));
+    if (u->rows && m == head_of(u->p))
+        TRY(u->rows->headed(u->rows->arg, m, batch_of(u, m, i) * m->b, e));
     if (out)
         TRY(pipeline_give(&u->p->pipe, out, model_stream_out(m, b->slot), e));
     lap(u, PHASE_FORWARD);
@@ -428,7 +434,7 @@ static int run(struct under_way *u, struct err *e)
     int64_t all = u->share * (u->p->layout ? u->p->layout->data : 1);
     int rc = 0;
 
-    if (data_masked(u->p->data)) {
+    if (!u->rows && data_masked(u->p->data)) {
         u->counted = malloc((size_t)(all + 1) * sizeof *u->counted);
         rc = u->counted ? 0 : err_set(e, ERR_NOMEM, "out of memory");
     }
@@ -453,6 +459,21 @@ int passes_losses(struct passes *p, const struct passes_step *s, double *losses,
     struct under_way u = step_of(p, s, losses, NULL);
 
     return gather_losses(&u, e);
+}
+
+int passes_look(struct passes *p, const struct passes_rows *rows, struct err *e)
+{
+    int64_t ranks = p->layout ? p->layout->data : 1, each = p->parts->model->b * ranks;
+    double unused[PHASES];
+    struct under_way u = {.p = p, .rows = rows, .n = rows->n, .share = (rows->n + each - 1) / each, .phase = unused};
+    int rc;
+
+    u.losses = malloc((size_t)((u.share * ranks + 1) * p->each) * sizeof *u.losses);
+    rc = u.losses ? run(&u, e) : err_set(e, ERR_NOMEM, "out of memory");
+    if (rc == 0)
+        rc = device_sync(p->dev, e);
+    free(u.losses);
+    return rc;
 }
 
 int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, double *loss, struct err *e)

@@ -88,6 +88,19 @@ static inline void passes_watch_evaluation(struct passes *p, passes_evaluated_fn
     p->evaluated_arg = arg;
 }
 
+/* Rows of tokens that are no samples of the data, and who looks at what a model makes of them. */
+struct passes_rows {
+    int64_t n;
+    /* Rows first .. first + n - 1 (n, run.t); starts is NULL where documents are not told apart. */
+    int (*fill)(void *arg, int64_t first, int64_t n, const struct data_rows *rows, struct err *e);
+    /* m's head has losses and logits of rows first .. first + m->b - 1, of the tokens that are here; of ranks that have the same
+     * losses one is told.  rows: those beyond the last have no losses. */
+    int (*headed)(void *arg, const struct model *m, int64_t first, struct err *e);
+    void *arg;
+};
+/* Takes the rows through the model, without dropout: the ranks of the layout share them. */
+int passes_look(struct passes *p, const struct passes_rows *rows, struct err *e);
+
 /* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout; the same on all ranks
  * of the layout, which share the work, and for any number of them. */
 int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, double *loss, struct err *e);

@@ -51,6 +51,17 @@ void step_log_close(struct step_log *log)
     free(log);
 }
 
+/* {"NAME":score,...} */
+static int put_scores(struct buf *b, const struct train_step *s)
+{
+    TRY(buf_puts(b, ",\"scores\":{"));
+    for (int i = 0; i < s->n_scores; i++) {
+        TRY(json_put_key(b, s->scores[i].name));
+        TRY(json_put_num(b, s->scores[i].value));
+    }
+    return buf_putc(b, '}');
+}
+
 /* {"NAME":loss,...} of several validation sets. */
 static int put_sets(struct buf *b, const struct trainer *t, const double *valid)
 {
@@ -99,6 +110,8 @@ static int put_line(struct buf *b, const struct trainer *t, const struct train_s
     TRY(put_mtp(b, t, s));
     if (!isnan(s->valid_loss) && t->config->valid_sets)
         TRY(put_sets(b, t, s->valid));
+    if (s->n_scores)
+        TRY(put_scores(b, s));
     TRY(buf_printf(b, ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->batch, s->save_seconds));
     for (int i = 0; i < PHASES; i++)
         TRY(buf_printf(b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]));
@@ -151,6 +164,8 @@ static int board_scalars(struct step_log *log, const struct trainer *t, const st
         TRY(tensorboard_scalar(log->board, "max_attention_logit", s->max_logit, e));
     if (!isnan(s->valid_loss))
         TRY(board_validation(log, t, s->valid, e));
+    for (int i = 0; i < s->n_scores; i++)
+        TRY(tensorboard_scalar(log->board, s->scores[i].name, s->scores[i].value, e));
     return tensorboard_step(log->board, s->step, e);
 }
 

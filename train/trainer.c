@@ -558,6 +558,8 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
         TRY(one_step(t, &s, e));
         crowd_step(t->crowd, s.seconds, (double)s.batch);
         TRY(evaluate_valid(t, &s, e));
+        if (t->scores && c->eval_interval && t->step % c->eval_interval == 0)
+            TRY(t->scores(t->scores_arg, t, &s, e));
         if (report)
             report(arg, &s);
         TRY(save_on_the_way(t, e));

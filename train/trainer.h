@@ -24,6 +24,11 @@
 extern "C" {
 #endif
 
+/* What a model scored in something at hand. */
+struct train_score {
+    char name[120]; /* such as "sky acc" */
+    double value;
+};
 /* What a step has to tell. */
 struct train_step {
     int64_t step; /* 1 is the first */
@@ -38,8 +43,13 @@ struct train_step {
     int64_t batch;        /* samples */
     double valid_loss;    /* mean over the sets; NaN unless the step was followed by an evaluation */
     const double *valid;  /* of each set (data_valid_sets), when there is one */
+    const struct train_score *scores; /* (n_scores) after an evaluation */
+    int n_scores;
     double save_seconds;  /* that a checkpoint behind the step before held training up */
 };
+struct trainer;
+/* Scores the model as it is after a step, in s; all ranks call it together. */
+typedef int train_scores_fn(void *arg, struct trainer *t, struct train_step *s, struct err *e);
 typedef void train_step_fn(void *arg, const struct train_step *s);
 
 enum train_end { TRAIN_ALL_DONE, TRAIN_SIGNAL, TRAIN_EXIT /* --exit-interval or -duration-in-mins */ };
@@ -59,6 +69,8 @@ struct trainer {
     struct schedule schedule, decoupled; /* of the rates */
     struct saver *saver;         /* NULL without --save */
     struct trace *trace;         /* NULL without --trace */
+    train_scores_fn *scores;     /* to be set by others: asked with each evaluation; NULL: nobody */
+    void *scores_arg;
     struct crowd *crowd;         /* to be set by others, closed here; NULL: the threads stay where they are */
     struct guard guard;
     int64_t bad, bad_step;     /* bad steps since one beyond the last of them was good; which was the last */

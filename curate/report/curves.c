@@ -21,7 +21,14 @@ static const struct {
     {"data_s", "data"}, {"forward_s", "forward"}, {"backward_s", "backward"}, {"wait_s", "wait"}, {"reduce_s", "reduce"},
     {"optimizer_s", "optimizer"}, {"save_s", "save"},
 };
-enum { METRICS = sizeof metric / sizeof *metric, PLOTS = 7, PHASES = METRICS - PLOTS };
+/* Then what the model scored in tasks, by names that logs have. */
+enum { METRICS = sizeof metric / sizeof *metric, PLOTS = 7, PHASES = METRICS - PLOTS, SCORES = 24, CURVES = METRICS + SCORES };
+
+/* The names of scores in all logs, those that come first. */
+struct score_names {
+    char name[SCORES][128];
+    int n;
+};
 
 /* Means over stretches of `width` steps. */
 struct curve {
@@ -32,9 +39,10 @@ struct curve {
 
 struct log_run {
     const char *file;
-    struct curve curve[METRICS];
+    struct curve curve[CURVES];
     int64_t steps, last;
-    struct json_reader *json;
+    struct score_names *names;
+    struct json_reader *json, *scores;
 };
 
 static void curve_add(struct curve *c, int64_t step, double v)
@@ -52,19 +60,48 @@ static void curve_add(struct curve *c, int64_t step, double v)
     c->n[step / c->width]++;
 }
 
+/* Which curve a score of this name has; -1: there is no room for more. */
+static int curve_of(struct score_names *names, struct span name)
+{
+    for (int i = 0; i < names->n; i++)
+        if (span_is(name, names->name[i]))
+            return METRICS + i;
+    if (names->n == SCORES || name.n >= sizeof names->name[0])
+        return -1;
+    memcpy(names->name[names->n], name.p, name.n);
+    return METRICS + names->n++;
+}
+
+/* {"NAME":score,...} of a step. */
+static int see_scores(struct log_run *r, struct span object, double v[CURVES], struct err *e)
+{
+    const struct json_field *f;
+    int n = json_read_object(r->scores, object, &f, e);
+
+    for (int i = 0; i < n; i++) {
+        int c = f[i].type == JSON_NUMBER ? curve_of(r->names, f[i].key) : -1;
+
+        if (c >= 0)
+            v[c] = json_parse_double(f[i].raw.p, f[i].raw.n);
+    }
+    return n < 0 ? n : 0;
+}
+
 static int see_step(void *to, const struct item *it, struct err *e)
 {
     struct log_run *r = to;
     const struct json_field *f;
-    double v[METRICS], step = NAN;
+    double v[CURVES], step = NAN;
     bool trained = false; /* the line after the last step has no loss of training */
     int n = json_read_object(r->json, it->line, &f, e);
 
     TRY(n);
-    for (int m = 0; m < METRICS; m++)
+    for (int m = 0; m < CURVES; m++)
         v[m] = NAN;
     for (int i = 0; i < n; i++) {
         trained |= span_is(f[i].key, "loss");
+        if (f[i].type == JSON_OBJECT && span_is(f[i].key, "scores"))
+            TRY(see_scores(r, f[i].raw, v, e));
         if (f[i].type != JSON_NUMBER)
             continue;
         if (span_is(f[i].key, "step"))
@@ -75,7 +112,7 @@ static int see_step(void *to, const struct item *it, struct err *e)
     }
     if (!(step >= 0 && step < 0x1p53))
         return err_set(e, ERR_FORMAT, "no step");
-    for (int m = 0; m < METRICS; m++)
+    for (int m = 0; m < CURVES; m++)
         if (isfinite(v[m]))
             curve_add(&r->curve[m], (int64_t)step, v[m]);
     r->steps += trained;
@@ -83,16 +120,19 @@ static int see_step(void *to, const struct item *it, struct err *e)
     return 0;
 }
 
-static int read_run(struct log_run *r, char *const *file, uint64_t *bad, struct err *e)
+static int read_run(struct log_run *r, char *const *file, struct score_names *names, uint64_t *bad, struct err *e)
 {
     int rc;
 
     r->file = *file;
-    for (int m = 0; m < METRICS; m++)
+    r->names = names;
+    for (int m = 0; m < CURVES; m++)
         r->curve[m].width = 1;
     r->json = json_reader_new();
-    rc = r->json ? lines_read(file, 1, see_step, r, bad, e) : err_set(e, ERR_NOMEM, "out of memory");
+    r->scores = json_reader_new();
+    rc = r->json && r->scores ? lines_read(file, 1, see_step, r, bad, e) : err_set(e, ERR_NOMEM, "out of memory");
     json_reader_free(r->json);
+    json_reader_free(r->scores);
     if (rc == 0 && !r->steps)
         rc = err_set(e, ERR_FORMAT, "'%s' has no steps of training", *file);
     return rc;
@@ -186,13 +226,17 @@ static int put_line(struct buf *b, const struct range *g, const struct curve *c,
 
 static int put_plot(struct buf *b, const struct log_run *r, int n, int m)
 {
+    struct span title = span_of(m < METRICS ? metric[m].title : r->names->name[m - METRICS]);
     struct range g;
 
     if (!range_of(r, n, m, &g))
         return 0;
-    TRY(buf_printf(b, "<div><h3>%s%s</h3>", metric[m].title, g.log ? "<span>logarithmic</span>" : ""));
-    TRY(buf_printf(b, "<svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\"><title>%s by step</title>", WIDTH,
-                   HEIGHT, WIDTH, HEIGHT, metric[m].title));
+    TRY(buf_puts(b, "<div><h3>"));
+    TRY(html_put_text(b, title, false));
+    TRY(buf_printf(b, "%s</h3><svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\"><title>",
+                   g.log ? "<span>logarithmic</span>" : "", WIDTH, HEIGHT, WIDTH, HEIGHT));
+    TRY(html_put_text(b, title, false));
+    TRY(buf_puts(b, " by step</title>"));
     TRY(put_axes(b, &g));
     for (int k = 0; k < n; k++)
         TRY(put_line(b, &g, &r[k].curve[m], k));
@@ -272,11 +316,14 @@ static int put_page(struct buf *b, const struct log_run *r, int n, const char *t
     TRY(buf_puts(b, "<div class=\"cs\">\n"));
     for (int m = 0; m < PLOTS; m++)
         TRY(put_plot(b, r, n, m));
+    for (int m = METRICS; m < METRICS + r->names->n; m++)
+        TRY(put_plot(b, r, n, m));
     return buf_puts(b, "</div>\n<p>quern " QUERN_VERSION "</p>\n</body></html>\n");
 }
 
 int curves_put(struct buf *b, char *const *file, int n, const char *title, uint64_t *bad, struct err *e)
 {
+    struct score_names names = {0};
     struct log_run *r;
     int rc = 0;
 
@@ -286,7 +333,7 @@ int curves_put(struct buf *b, char *const *file, int n, const char *title, uint6
     if (!r)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (int k = 0; k < n && rc == 0; k++)
-        rc = read_run(&r[k], &file[k], bad, e);
+        rc = read_run(&r[k], &file[k], &names, bad, e);
     if (rc == 0 && put_page(b, r, n, title) < 0)
         rc = err_set(e, ERR_NOMEM, "out of memory for the page");
     free(r);

@@ -18,7 +18,7 @@ check 'by other micro-batches and threads' "${eval[@]}" --eval-tasks tests/data/
     --records r.jsonl
 check 'the same choices' cmp <(grep -o '"task":"lore".*"question":[0-9]*\|"acc":.*' r.jsonl) \
     <(grep '"task":"lore"' one.jsonl | grep -o '"task":"lore".*"question":[0-9]*\|"acc":.*')
-check 'fewer questions and examples' "${eval[@]}" --eval-tasks tests/data/tasks/science.yaml --limit 5 --num-fewshot 0
+check 'fewer questions and examples' "${eval[@]}" --eval-tasks tests/data/tasks/science.yaml --eval-limit 5 --num-fewshot 0
 has 'are fewer' out 'questions 5'
 check 'compressed data' zstd -q --rm tasks/bare.jsonl
 sed -i 's/bare.jsonl/bare.jsonl.zst/' tasks/bare.yaml

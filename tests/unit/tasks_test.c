@@ -91,21 +91,24 @@ static struct task_answer *texts_of(struct task *t, const struct checkpoint *ck,
     return a;
 }
 
-/* The answers of the recorded model, in sequences of t tokens, b at a time. */
-static struct task_answer *answers_of(const struct task *t, const struct checkpoint *ck, int64_t b, int64_t length)
+/* The answers of the recorded model, in sequences of so many tokens, b at a time; packed: several requests in one. */
+static struct task_answer *answers_of(const struct task *t, const struct checkpoint *ck, int64_t b, int64_t length, bool packed)
 {
-    const struct model_run run = {.use = MODEL_EVAL, .b = b, .t = length, .reset_positions = true, .reset_attention = true};
+    const struct model_run run = {.use = MODEL_EVAL, .b = b, .t = length, .reset_positions = packed, .reset_attention = packed};
     const struct task_request *q;
     int64_t n = task_requests(t, &q);
     struct likelihood *r = calloc((size_t)n, sizeof *r);
     struct task_answer *a = calloc((size_t)n, sizeof *a);
-    struct model *m;
+    struct train_part whole = {0};
+    struct passes p;
 
     for (int64_t i = 0; i < n; i++)
         r[i] = (struct likelihood){.ids = q[i].ids, .n = q[i].n, .from = q[i].from};
-    ok(model_restore(&m, ck, dev, &run, &e));
-    ok(likelihoods(m, r, n, true, NULL, NULL, &e));
-    model_close(m);
+    ok(model_restore(&whole.model, ck, dev, &run, &e));
+    ok(passes_open(&p, NULL, &whole, 1, NULL, &e));
+    ok(likelihoods(&p, r, n, true, &e));
+    passes_close(&p);
+    model_close(whole.model);
     for (int64_t i = 0; i < n; i++)
         a[i] = (struct task_answer){.likelihood = r[i].sum, .greedy = r[i].greedy};
     free(r);
@@ -196,7 +199,7 @@ static void scores_are_the_harness(void **state)
             struct task *t = opened(names[k]);
             static int32_t written[16 * 16];
             struct task_answer *a = task_writes(t) ? texts_of(t, ck, shapes[shape][0], written)
-                                                   : answers_of(t, ck, shapes[shape][0], shapes[shape][1]);
+                                                   : answers_of(t, ck, shapes[shape][0], shapes[shape][1], shape != 1);
             struct task_score s[TASK_SCORES];
             const struct node *scores = node_get(all, names[k]);
             struct file_out *records;
