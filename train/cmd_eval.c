@@ -9,9 +9,11 @@
 #include "base/tool.h"
 #include "kernels/threads.h"
 #include "tokenize/tasks/task.h"
+#include "train/data_parallel.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
 #include "train/likelihood.h"
+#include "train/machine.h"
 
 enum part { PART_VALID, PART_TEST, PART_TRAIN, PART_WHOLE };
 
@@ -24,6 +26,9 @@ struct eval {
     struct opt_list tasks; /* files; none: the loss is measured */
     struct task_settings task;
     const char *tokenizer, *pattern, *records, *stats;
+
+    struct layout layout; /* each rank has the whole model; they share what it is asked */
+    bool says;            /* one of them speaks for all */
 };
 
 static const char *arg_of(const struct checkpoint_info *info, const char *name)
@@ -81,9 +86,9 @@ static int measure(struct eval *v, const struct checkpoint *ck, struct device *d
         n = data_size(d, split);
         if (v->iters && v->iters * c->micro_batch < n)
             n = v->iters * c->micro_batch;
-        rc = evaluate(m, d, split, 0, n, &loss, e);
+        rc = evaluate(m, &v->layout, d, split, 0, n, &loss, e);
     }
-    if (rc == 0)
+    if (rc == 0 && v->says)
         printf("loss %.6f  perplexity %.4f  tokens %" PRId64 "  checkpoint %s\n", loss, exp(loss), n * c->model.seq,
                checkpoint_path(ck));
     model_close(m);
@@ -138,7 +143,7 @@ static int ask_likelihoods(const struct eval *v, struct asked *a, const struct c
     if (rc == 0)
         rc = model_restore(&whole.model, ck, dev, &run, e);
     if (rc == 0)
-        rc = passes_open(&p, NULL, &whole, 1, NULL, e);
+        rc = passes_open(&p, &v->layout, &whole, 1, NULL, e);
     if (rc == 0) {
         passes_watch_evaluation(&p, told, a);
         rc = likelihoods(&p, r, a->n, task_asks_greedy(a->task), e);
@@ -156,28 +161,55 @@ static int text_ends(void *arg, const struct generate_request *r, struct err *e)
     return task_ends(((struct asked *)arg)->task, r->out, r->made, e);
 }
 
-/* The texts. */
-static int ask_texts(struct asked *a, const struct checkpoint *ck, struct device *dev, const struct tokenizer *tokenizer,
-                     struct model_run run, struct err *e)
+/* What the ranks have written becomes known to all: of each request, in row i of (n, most + 1), how many ids and which. */
+static int exchange_texts(const struct eval *v, struct asked *a, const struct generate_request *r, int64_t mine, int64_t most,
+                          struct err *e)
+{
+    int64_t ranks = v->layout.world->size, rank = v->layout.world->rank, width = most + 1;
+    double *all = calloc((size_t)(a->n * width) + 1, sizeof *all);
+    int32_t *to = (int32_t *)(void *)a->written.p;
+    int rc = all ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int64_t i = 0; rc == 0 && i < mine; i++) {
+        double *row = all + (i * ranks + rank) * width;
+
+        row[0] = (double)r[i].made;
+        for (int64_t k = 0; k < r[i].made; k++)
+            row[1 + k] = r[i].out[k];
+    }
+    if (rc == 0)
+        rc = data_parallel_gather(v->layout.world, all, a->n * width, e);
+    for (int64_t i = 0; rc == 0 && i < a->n; i++) {
+        a->answer[i] = (struct task_answer){.ids = to + i * most, .n = (int64_t)all[i * width]};
+        for (int64_t k = 0; k < most; k++)
+            to[i * most + k] = (int32_t)all[i * width + 1 + k];
+    }
+    free(all);
+    return rc;
+}
+
+/* The texts: each rank writes some. */
+static int ask_texts(const struct eval *v, struct asked *a, const struct checkpoint *ck, struct device *dev,
+                     const struct tokenizer *tokenizer, struct model_run run, struct err *e)
 {
     const struct sampling likeliest = {.top_p = 1, .penalty = 1, .eod = tokenizer_eod(tokenizer)};
     struct generate_request *r = calloc((size_t)a->n + 1, sizeof *r);
-    int64_t most = task_writes(a->task);
+    int64_t most = task_writes(a->task), mine = 0;
     struct model *m = NULL;
     int rc = r && buf_reserve(&a->written, (size_t)(a->n * most) * sizeof(int32_t)) == 0
                  ? 0 : err_set(e, ERR_NOMEM, "out of memory");
 
-    for (int64_t i = 0; rc == 0 && i < a->n; i++)
-        r[i] = (struct generate_request){a->request[i].ids, a->request[i].n, most,
-                                         (int32_t *)(void *)a->written.p + i * most, 0};
+    for (int64_t i = v->layout.world->rank; rc == 0 && i < a->n; i += v->layout.world->size)
+        r[mine++] = (struct generate_request){a->request[i].ids, a->request[i].n, most,
+                                              (int32_t *)(void *)a->written.p + i * most, 0};
     run.use = MODEL_GENERATE;
     run.t = a->longest + most;
     if (rc == 0)
         rc = model_restore(&m, ck, dev, &run, e);
     if (rc == 0)
-        rc = generate_all(m, &likeliest, r, a->n, text_ends, told, a, e);
-    for (int64_t i = 0; rc == 0 && i < a->n; i++)
-        a->answer[i] = (struct task_answer){.ids = r[i].out, .n = r[i].made};
+        rc = generate_all(m, &likeliest, r, mine, text_ends, told, a, e);
+    if (rc == 0)
+        rc = exchange_texts(v, a, r, mine, most, e);
     model_close(m);
     free(r);
     return rc;
@@ -194,10 +226,11 @@ static int ask(const struct eval *v, struct asked *a, const struct checkpoint *c
     a->answer = calloc((size_t)a->n + 1, sizeof *a->answer);
     if (!a->answer)
         return err_set(e, ERR_NOMEM, "out of memory");
-    return task_writes(a->task) ? ask_texts(a, ck, dev, tokenizer, run, e) : ask_likelihoods(v, a, ck, dev, run, e);
+    return task_writes(a->task) ? ask_texts(v, a, ck, dev, tokenizer, run, e) : ask_likelihoods(v, a, ck, dev, run, e);
 }
 
-static void put_scores(const struct task *t, const struct task_score *s, int n, double chance, struct tally *all)
+static void put_scores(const struct eval *v, const struct task *t, const struct task_score *s, int n, double chance,
+                       struct tally *all)
 {
     struct buf *b = &all->stats;
 
@@ -217,8 +250,9 @@ static void put_scores(const struct task *t, const struct task_score *s, int n, 
         json_put_key(b, "error");
         json_put_num(b, s[i].error);
         buf_putc(b, '}');
-        printf("%s  %s %.6f  error %.6f  questions %" PRId64 "\n", task_name(t), s[i].metric, s[i].value, s[i].error,
-               task_questions(t));
+        if (v->says)
+            printf("%s  %s %.6f  error %.6f  questions %" PRId64 "\n", task_name(t), s[i].metric, s[i].value, s[i].error,
+                   task_questions(t));
     }
     buf_puts(b, "}}");
 }
@@ -240,7 +274,7 @@ static int do_task(struct eval *v, const char *path, const struct tokenizer *tok
     if (rc > 0) {
         double chance = task_chance(t);
 
-        put_scores(t, s, rc, chance, all);
+        put_scores(v, t, s, rc, chance, all);
         if (s[0].better_higher && chance < 1) {
             all->centred += (s[0].value - chance) / (1 - chance);
             all->centred_n++;
@@ -285,17 +319,17 @@ static int do_tasks(struct eval *v, const struct checkpoint *ck, struct device *
         return err_set(e, ERR_ARG, "--eval-tasks needs --tokenizer");
     v->task.length = checkpoint_info(ck)->model.positions;
     rc = tokenizer_open(&tokenizer, v->tokenizer, v->pattern, e);
-    if (rc == 0 && v->records)
+    if (rc == 0 && v->records && v->says)
         rc = file_create(&all.records, v->records, 0, e);
     for (int i = 0; rc == 0 && i < v->tasks.n; i++)
         rc = do_task(v, v->tasks.v[i], tokenizer, ck, dev, &all, e);
-    if (rc == 0 && all.centred_n > 1)
+    if (rc == 0 && v->says && all.centred_n > 1)
         printf("centred mean %.6f  tasks %" PRId64 "\n", all.centred / (double)all.centred_n, all.centred_n);
     if (rc == 0 && all.records)
         rc = file_commit(all.records, e);
     else
         file_abort(all.records);
-    if (rc == 0 && v->stats)
+    if (rc == 0 && v->stats && v->says)
         rc = write_stats(v, &all, ck, e);
     buf_free(&all.stats);
     if (tokenizer)
@@ -303,15 +337,36 @@ static int do_tasks(struct eval *v, const struct checkpoint *ck, struct device *
     return rc;
 }
 
-static int run(struct eval *v, int threads, struct err *e)
+/* The ranks meet; the first speaks, the others have only failures to tell. */
+static int open_ranks(struct eval *v, const struct tool *t, struct comm **world, int *threads, struct err *e)
+{
+    static char prefix[48];
+    struct machine_ranks here = {0};
+
+    TRY(comm_open(world, "auto", 60.0 * COMM_TIMEOUT_MINUTES, e));
+    v->says = (*world)->rank == 0;
+    if (!v->says) {
+        snprintf(prefix, sizeof prefix, "quern-eval, rank %d", (*world)->rank);
+        log_init(prefix, LOG_ERROR);
+    }
+    TRY(machine_open(&here, *world, e));
+    *threads = threads_count(t->jobs, here.alike, here.here);
+    machine_close(&here);
+    return layout_open(&v->layout, *world, &LAYOUT_ALONE, e);
+}
+
+static int run(struct eval *v, const struct tool *t, struct err *e)
 {
     struct checkpoint *ck = NULL;
     struct device *dev = NULL;
-    int rc;
+    struct comm *world = NULL;
+    int threads, rc;
 
     if (!v->config.load)
         return err_set(e, ERR_ARG, "--load is needed");
-    rc = checkpoint_open(&ck, v->config.load, v->config.ckpt_step, e);
+    rc = open_ranks(v, t, &world, &threads, e);
+    if (rc == 0)
+        rc = checkpoint_open(&ck, v->config.load, v->config.ckpt_step, e);
     if (rc == 0 && !ck)
         rc = err_set(e, ERR_IO, "no checkpoint in '%s'", v->config.load);
     if (rc == 0 && v->tasks.n == 0)
@@ -322,6 +377,8 @@ static int run(struct eval *v, int threads, struct err *e)
         rc = v->tasks.n ? do_tasks(v, ck, dev, e) : measure(v, ck, dev, e);
     device_close(dev);
     checkpoint_close(ck);
+    layout_close(&v->layout);
+    comm_close(world);
     return rc;
 }
 
@@ -339,7 +396,9 @@ int main(int argc, char **argv)
                    "With --eval-tasks instead the scores in tasks, YAML files as lm-evaluation-harness has them over local\n"
                    "data: multiple choice, the likelihood of a continuation, bits a byte of a text, a text that the model\n"
                    "writes, with the scores and standard errors that the harness gives. Where several are given the last\n"
-                   "line is the mean of what their first metrics gain over guessing.",
+                   "line is the mean of what their first metrics gain over guessing.\n"
+                   "\n"
+                   "Under mpirun, srun or torchrun each rank has the model and they share what it is asked.",
         .example = "seq 300 | sed 's/.*/{\"text\":\"the mill grinds & times\"}/' >mill.jsonl\n"
                    "quern tokenizer train -q --vocab-size 300 -o mill.json mill.jsonl\n"
                    "quern tokenize -q --tokenizer mill.json --append-eod --output-prefix mill mill.jsonl\n"
@@ -387,7 +446,7 @@ int main(int argc, char **argv)
     if (n > 0)
         code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
     if (n == 0)
-        code = run(&v, threads_count(t.jobs, 1, 1), &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
+        code = run(&v, &t, &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
     opt_list_free(&v.tasks);
     train_config_free(c);
     return code;

@@ -4,6 +4,7 @@
 
 #include "train/checkpoint.h"
 #include "train/data.h"
+#include "train/layout.h"
 #include "train/model.h"
 
 #ifdef __cplusplus
@@ -16,8 +17,9 @@ int model_restore(struct model **m, const struct checkpoint *ck, struct device *
                   const struct model_run *run, struct err *e);
 
 /* Mean loss of a token over samples first .. first + n - 1 of a split, without dropout.  m is whole, and was
- * opened with the sequence length of d. */
-int evaluate(struct model *m, struct data *d, int split, int64_t first, int64_t n, double *loss, struct err *e);
+ * opened with the sequence length of d; the ranks of layout, each of which has it, share the samples (NULL: no others). */
+int evaluate(struct model *m, const struct layout *layout, struct data *d, int split, int64_t first, int64_t n, double *loss,
+             struct err *e);
 
 #ifdef __cplusplus
 }
