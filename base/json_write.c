@@ -65,6 +65,8 @@ int json_put_name(struct buf *b, const char *name)
 
     if (rc == 0)
         rc = json_put_string(b, buf_span(&repaired));
+    else
+        b->failed = rc; /* as if b itself had had no memory */
     buf_free(&repaired);
     return rc;
 }

@@ -203,6 +203,20 @@ quern-train -q $tiny --data-path "$dataset" --train-iters 1 --save ck >/dev/null
     sweep 'train from a checkpoint' FAIL_ANY=stdout quern-train $tiny --data-path "$dataset" --train-iters 2 --load "$in/ck"
 }
 sweep 'eval' FAIL_ANY=stdout quern-eval -j 1 --device cpu --load "$in/ck" --data-path "$dataset" --split 34,33,33
+printf '{"q":"the mill","c":["grinds","is"],"g":0}\n{"q":"the river ","c":["turns"],"g":0}\n' >ask.jsonl
+for kind in 'multiple_choice
+doc_to_choice: c
+num_fewshot: 1
+fewshot_split: test
+doc_to_target: g' 'generate_until
+doc_to_target: q
+generation_kwargs: {max_gen_toks: 3}
+filter_list: [{name: x, filter: [{function: regex, regex_pattern: "[a-z]+"}, {function: uppercase}]}]'; do
+    printf 'dataset_path: json\ndataset_kwargs: {data_files: {test: %s/ask.jsonl}}\ntest_split: test\ndoc_to_text: "{{q}}"\noutput_type: %s\n' \
+        "$in" "$kind" >ask.yaml
+    sweep "eval, tasks: ${kind%%$'\n'*}" FAIL_ANY=stdout quern-eval -j 1 --device cpu --load "$in/ck" --tokenizer "$in/tokenizer.json" \
+        --eval-tasks "$in/ask.yaml" --records records.jsonl
+done
 sweep 'generate' quern-generate -j 1 --device cpu --load "$in/ck" --tokenizer "$in/tokenizer.json" --prompt 'the mill' --max-tokens 3
 for verb in info verify; do sweep "checkpoint $verb" quern-checkpoint $verb "$in/ck"; done
 # The folder stays, empty.

@@ -33,7 +33,7 @@ int regex_new(struct regex **out, struct span pattern, struct err *e)
     }
     if (!x->code)
         pcre2_get_error_message(code, why, sizeof why);
-    code = x->code ? err_set(e, ERR_NOMEM, "out of memory")
+    code = x->code || code == PCRE2_ERROR_HEAP_FAILED ? err_set(e, ERR_NOMEM, "out of memory for a regular expression")
                    : err_set(e, ERR_FORMAT, "the expression '%.*s': %s at %zu", (int)(pattern.n < 80 ? pattern.n : 80),
                              pattern.p ? pattern.p : "", (const char *)why, (size_t)at);
     regex_free(x);
@@ -65,6 +65,8 @@ static int next(const struct regex *x, struct span text, size_t *at, bool *empty
             *at = bounds[1];
             return 1;
         }
+        if (n == PCRE2_ERROR_NOMEMORY)
+            return err_set(e, ERR_NOMEM, "out of memory for a regular expression");
         if (n != PCRE2_ERROR_NOMATCH)
             return err_set(e, ERR_LIMIT, "a regular expression takes too long (%d)", n);
         if (!*empty_before)
