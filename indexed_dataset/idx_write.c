@@ -347,16 +347,9 @@ static int remove_file(const struct idx_writer *w, const char *ending, struct er
     return unlink(path) < 0 && errno != ENOENT ? err_sys(e, ERR_IO, "cannot replace '%s'", path) : 0;
 }
 
-static int publish_ledger(struct idx_writer *w, struct err *e)
-{
-    struct ledger_writer *l = w->ledger;
-
-    w->ledger = NULL;
-    return l ? ledger_commit(l, e) : 0;
-}
-
 /* With everything on disk under temporary names: the old .idx goes first and the new
- * one comes last, so that a kill in between leaves no .idx over another's .bin or ledger. */
+ * one comes last, so that a kill in between leaves no .idx over another's .bin or ledger.
+ * What a killed run would need to go on (lengths, documents, leaves) goes when all have their names. */
 static int publish(struct idx_writer *w, struct file_out *idx, struct span extra, struct err *e)
 {
     struct file_out *bin = w->bin;
@@ -369,8 +362,8 @@ static int publish(struct idx_writer *w, struct file_out *idx, struct span extra
         rc = file_commit(bin, e);
         if (rc == 0)
             rc = write_sums(w, extra, e);
-        if (rc == 0)
-            rc = publish_ledger(w, e);
+        if (rc == 0 && w->ledger)
+            rc = ledger_commit(w->ledger, e);
         if (rc == 0)
             return file_commit(idx, e);
         remove_file(w, ".ledger", NULL);

@@ -75,7 +75,8 @@ uint64_t ledger_bytes(const struct ledger_writer *w);   /* of records */
 int ledger_sync(struct ledger_writer *w, struct err *e);
 /* Completes the file under its temporary name and flushes it; root: of its tree. */
 int ledger_finish(struct ledger_writer *w, uint8_t root[SHA256_SUM], struct err *e);
-/* Gives it its name and frees w, whatever happens. */
+/* Gives it its name.  The leaves stay for a run that goes on from a kill before the dataset has all its names; ledger_abort
+ * removes them and frees w. */
 int ledger_commit(struct ledger_writer *w, struct err *e);
 /* Frees w; what was written goes, or stays for ledger_create.  NULL is fine. */
 void ledger_abort(struct ledger_writer *w);

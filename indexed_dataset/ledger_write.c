@@ -170,7 +170,6 @@ int ledger_commit(struct ledger_writer *w, struct err *e)
     struct file_out *f = w->records;
 
     w->records = NULL;
-    ledger_abort(w);
     return file_commit(f, e);
 }
 

@@ -17,13 +17,13 @@ check-all: deps-build deps-dev              ## and what takes longer: kills, lay
 check-release: deps-build deps-dev          ## and what a release has to pass: each library missing, analyzers, sanitizers, fuzzing
 	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests slow-tests
 	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(JOBS) -k fuzzers
-	@ALLOC_STEP=1 FUZZ_SECONDS=$(or $(SECONDS),60) $(RUN) unit cli slow fuzz release
+	@FAULT_STEP=1 FUZZ_SECONDS=$(or $(SECONDS),60) $(RUN) unit cli slow fuzz release
 record: all                                 ## make anew what tests/record recorded from other systems; ONLY=filter for some
 	@B=$B bash tests/record/run.sh
 test: tests                                 # what check runs, with what is installed
 	@$(RUN) unit cli
 tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/dedup_truth $B/tests/gpu_check $B/bench/gpu_train_bench
-slow-tests: $(SLOW) $B/tests/failing-allocs.so
+slow-tests: $(SLOW) $B/tests/faults.so
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) $(JOBS) test-shared
 check-shared test-shared check-hosts: export SHARED ?= $(CURDIR)/../shared
@@ -65,8 +65,8 @@ $(SIMT_TESTS): %: %.c.o $(SIMT_DEVICE) $B/tests/streams.c.o $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/simt-cuda.so: $(SIMT_DEVICE) base/err.c tests/streams.c
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -MF $@.d base/err.c tests/streams.c $(filter %.o,$^) -lstdc++ -o $@
-# Makes each allocation of a program fail in turn: tests/slow/allocations.sh.
-$B/tests/failing-allocs.so: tests/failing_allocs.c $B/flags
+# Makes each allocation of a program fail in turn, or kills it at each change of a file: tests/slow/faults.sh.
+$B/tests/faults.so: tests/faults.c $B/flags
 	@mkdir -p $(@D); $(CC) -std=c11 -D_GNU_SOURCE -O2 -g $(WARN) -shared -fPIC $< -o $@
 $B/tests/fake-profiler.so: tests/fake_profiler.c $B/flags
 	@mkdir -p $(@D); $(CC) -std=c11 -O2 -g $(WARN) -shared -fPIC -fvisibility=hidden $< -o $@

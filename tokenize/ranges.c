@@ -96,15 +96,15 @@ int ranges_invert(struct ranges *r)
 int ranges_intersect(struct ranges *r, const struct ranges *other)
 {
     struct ranges out = {.b = {0}};
-    const struct range *a = ranges_get(r), *b = ranges_get(other), *a_end = a + ranges_n(r), *b_end = b + ranges_n(other);
+    const struct range *a = ranges_get(r), *b = ranges_get(other);
     int rc = 0;
 
-    while (a < a_end && b < b_end && rc == 0) {
-        rc = ranges_add(&out, a->from > b->from ? a->from : b->from, a->to < b->to ? a->to : b->to);
-        if (a->to < b->to)
-            a++;
+    for (size_t i = 0, k = 0; i < ranges_n(r) && k < ranges_n(other) && rc == 0;) {
+        rc = ranges_add(&out, a[i].from > b[k].from ? a[i].from : b[k].from, a[i].to < b[k].to ? a[i].to : b[k].to);
+        if (a[i].to < b[k].to)
+            i++;
         else
-            b++;
+            k++;
     }
     ranges_free(r);
     *r = out;

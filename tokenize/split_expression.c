@@ -239,7 +239,7 @@ static int read_set(struct reader *r, int depth, struct buf *out, struct buf *pa
 static int read_item(struct reader *r, int depth, struct set *s, struct class *c, bool *after_class)
 {
     int found = read_class(r, true, c);
-    bool alone = *after_class || (!s->plain.n && !s->others.n) || r->p[1] == ']'; /* a hyphen here makes no range */
+    bool hyphen = *r->p == '-' && (*after_class || (!s->plain.n && !s->others.n) || r->p[1] == ']'); /* that makes no range */
 
     *after_class = found > 0 || *r->p == '[';
     if (found < 0)
@@ -256,7 +256,7 @@ static int read_item(struct reader *r, int depth, struct set *s, struct class *c
     }
     if (*r->p == '\\')
         return read_escape(r, true, &s->plain);
-    if (*r->p == '-' && alone)
+    if (hyphen)
         TRY(buf_putc(&s->plain, '\\'));
     return buf_putc(&s->plain, *r->p++);
 }

@@ -80,9 +80,9 @@ int hf_export(const struct checkpoint *ck, const char *to, const struct hf_writt
 /* As which family a checkpoint is written: type, or if that is NULL as which it was imported, or else the first that has such a
  * model. */
 int hf_family_for(const struct checkpoint_info *info, const char *type, const struct hf_family **family, struct err *e);
-/* Makes the folder, or holds it to be empty but for what a killed export left: files of another model beside ours would be read
- * with them. */
-int hf_make_empty(const char *to, struct err *e);
+/* Makes the folder, or holds it to be empty but for what a killed export left (whose last file has its temporary name still):
+ * files of another model beside ours would be read with them. */
+int hf_make_empty(const char *to, const char *last, struct err *e);
 
 #ifdef __cplusplus
 }

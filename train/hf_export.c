@@ -235,17 +235,12 @@ static int write_json(const struct export *x, const char *to, struct file_group 
     return rc;
 }
 
-/* What a killed run left of a file: base/file.h. */
-static bool is_unfinished(const char *name)
+int hf_make_empty(const char *to, const char *last, struct err *e)
 {
-    return name[0] == '.' && span_ends(span_of(name), ".part");
-}
-
-int hf_make_empty(const char *to, struct err *e)
-{
-    DIR *d;
+    bool empty = true, unfinished = false;
+    size_t n = strlen(last);
     struct dirent *f;
-    int rc = 0;
+    DIR *d;
 
     if (mkdir(to, 0777) == 0)
         return 0;
@@ -254,11 +249,13 @@ int hf_make_empty(const char *to, struct err *e)
     d = opendir(to);
     if (!d)
         return err_sys(e, ERR_IO, "cannot read folder '%s'", to);
-    while (rc == 0 && (f = readdir(d)))
-        if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0 && !is_unfinished(f->d_name))
-            rc = err_set(e, ERR_ARG, "folder '%s' is not empty", to);
+    while ((f = readdir(d)))
+        if (f->d_name[0] == '.' && span_ends(span_of(f->d_name), ".part")) /* what a killed run left of a file: base/file.h */
+            unfinished = unfinished || (strncmp(f->d_name + 1, last, n) == 0 && f->d_name[1 + n] == '.');
+        else if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0)
+            empty = false;
     closedir(d);
-    return rc;
+    return empty || unfinished ? 0 : err_set(e, ERR_ARG, "folder '%s' is not empty", to);
 }
 
 /* ---- what stands beside the weights ---- */
@@ -331,7 +328,7 @@ int hf_export(const struct checkpoint *ck, const char *to, const struct hf_writt
     if (rc == 0)
         rc = list(&x, e);
     if (rc == 0)
-        rc = hf_make_empty(to, e);
+        rc = hf_make_empty(to, "config.json", e);
     if (rc == 0 && as->tokenizer)
         rc = copy_tokenizer(as->tokenizer, to, &g, e);
     if (rc == 0)

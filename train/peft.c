@@ -246,7 +246,7 @@ int peft_export(const struct checkpoint *ck, const char *to, const char *dtype, 
     if (rc == 0)
         rc = list(&x, e);
     if (rc == 0)
-        rc = hf_make_empty(to, e);
+        rc = hf_make_empty(to, "adapter_config.json", e);
     if (rc == 0)
         rc = write_adapter(&x, to, e);
     free(x.ours);

@@ -82,13 +82,18 @@ static void measure(const struct scored *q, enum task_kind kind, enum task_metri
     }
 }
 
+/* The numbers in b from the i-th on. */
+static const int64_t *numbers(const struct buf *b, int64_t i)
+{
+    return b->n ? (const int64_t *)(const void *)b->p + i : NULL;
+}
+
 static struct scored question(const struct task *t, const struct task_answer *a, int64_t i)
 {
     const struct task_kept *k = (const struct task_kept *)(const void *)t->kept.p + i;
 
     return (struct scored){k, a + k->first, (const struct task_request *)(const void *)t->requests.p + k->first,
-                           (const int64_t *)(const void *)t->lengths.p + k->lengths,
-                           (const int64_t *)(const void *)t->golds.p + k->gold};
+                           numbers(&t->lengths, k->lengths), numbers(&t->golds, k->gold)};
 }
 
 /* The mean of v (n) over weights w, or what follows from it; its error is that of a ratio of sums. */

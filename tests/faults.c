@@ -1,19 +1,25 @@
-/* A library for LD_PRELOAD: runs a program again and again, each time with another allocation that fails.
+/* A library for LD_PRELOAD: runs a program again and again, each time with another fault.
  *
- * The program's main() is called once to count its allocations, and then in a fresh child for each case.  A case makes
- * the N-th allocation fail ("one"), or it and all after it ("rest").  The program must end by itself, with status 3, a
- * message that speaks of memory, and nothing new in its folder but what $FAIL_KEEP allows; or, where it can do without, as
- * the first run did: the same status, standard output and files.
+ * The program's main() is called once to count where there can be one, and then in a fresh child for each case.
  *
- * Counted are malloc, calloc, realloc, reallocarray, aligned_alloc, posix_memalign and memalign of all callers (C++'s
+ * A case of modes "one" and "rest" makes the N-th allocation fail, or it and all after it.  The program must end by itself,
+ * with status 3, a message that speaks of memory, and nothing new in its folder but what $FAIL_KEEP allows; or, where it can
+ * do without, as the first run did: the same status, standard output and files.
+ *
+ * A case of mode "kill" kills the program (SIGKILL) just before the N-th call that changes a file or folder.  Whatever then
+ * has a name that the first run left must be as that run left it; and the program, run again in that folder, must end as the
+ * first run did.
+ *
+ * Counted allocations are malloc, calloc, realloc, reallocarray, aligned_alloc, posix_memalign and memalign of all callers (C++'s
  * operator new calls them), mmap of the program itself, and pthread_create.  Not counted is what the program cannot
  * answer for: the loader's own allocations and those of libgomp, which ends the process where it gets no memory for a
- * team of threads.
+ * team of threads.  Counted calls are the program's own of open (that creates or empties), write, pwrite, copy_file_range,
+ * ftruncate, fsync, fdatasync, mkostemp, rename, renameat2, linkat, unlink, unlinkat, mkdir and rmdir.
  *
  * Environment:
  *   FAIL_NAME     what to call the sweep; without it the library does nothing
- *   FAIL_STEP     of the allocations made at one place (by call stack) the first, and each FAIL_STEP-th after it; 1: all
- *   FAIL_MODES    "one", "rest" or both: "one rest"
+ *   FAIL_STEP     of those at one place (by call stack) the first, and each FAIL_STEP-th after it; 1: all
+ *   FAIL_MODES    "one", "rest" or both: "one rest"; or "kill"
  *   FAIL_JOBS     cases at a time
  *   FAIL_FOLDER   where the program runs: a folder of its own for each job is made and removed there
  *   FAIL_KEEP     a regular expression (POSIX, extended): names that may be left by a case that failed
@@ -23,7 +29,7 @@
  *   FAIL_SPARE    the same: files that are not looked at, there or not
  *   FAIL_EXCEPT   a regular expression: libraries (by path) whose allocations are not counted either
  *   FAIL_BENEATH  the same: nor are those of whatever such a library calls
- *   FAIL_CASE     only this allocation
+ *   FAIL_CASE     only this one
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -34,6 +40,7 @@
 #include <pthread.h>
 #include <regex.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,7 +61,7 @@ enum state { OFF, COUNTING, FAILING };
 
 /* Of a case: shared by a worker and its child. */
 struct at {
-    atomic_bool failed; /* it came to its allocation */
+    atomic_bool failed; /* it came to it */
     int depth;
     void *stack[DEPTH]; /* which it was */
 };
@@ -62,7 +69,7 @@ struct at {
 /* Shared by all. */
 struct shared {
     atomic_long count;
-    uint64_t place[MOST]; /* hash of the call stack of each allocation */
+    uint64_t place[MOST]; /* hash of the call stack of each */
     atomic_long cases, absorbed, wrong;
     struct at at[JOBS];
 };
@@ -70,8 +77,9 @@ struct shared {
 static struct shared *shared;
 static struct at *mine; /* the worker's own */
 static enum state state;
-static atomic_long left; /* allocations until the one that fails */
+static atomic_long left; /* until the one that fails */
 static bool rest;        /* all after it fail too */
+static bool killing;     /* mode "kill" */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
 struct range {
@@ -102,8 +110,8 @@ static uint64_t stack_hash(void **stack, int n)
     return h;
 }
 
-/* Whether this allocation, asked for from that place, is to fail. */
-static bool fails(const void *caller)
+/* Counts one, asked for from that place; whether it is to fail. */
+static bool is_next(const void *caller)
 {
     void *stack[DEPTH];
     long i;
@@ -132,10 +140,23 @@ static bool fails(const void *caller)
         atomic_store(&mine->failed, true);
     }
     inside = false;
-    if (i != 1 && !(rest && i < 1))
+    return i == 1 || (rest && i < 1);
+}
+
+/* Whether this allocation is to fail. */
+static bool fails(const void *caller)
+{
+    if (killing || !is_next(caller))
         return false;
     errno = ENOMEM;
     return true;
+}
+
+/* A file is about to be changed. */
+static void changes(const void *caller)
+{
+    if (killing && in_range(&ours, caller) && is_next(caller))
+        kill(getpid(), SIGKILL);
 }
 
 /* The real functions.  dlsym() may allocate before it has found them: from a small piece of memory here. */
@@ -278,6 +299,50 @@ int pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*fn)(void *
     return fails(CALLER) ? EAGAIN : real_pthread_create(id, attr, fn, arg);
 }
 
+/* Calls that change files. */
+#define CHANGE(type, name, params, args)   \
+    REAL(type, name, params)               \
+    type name params                       \
+    {                                      \
+        find_##name();                     \
+        changes(CALLER);                   \
+        return real_##name args;           \
+    }
+
+CHANGE(ssize_t, write, (int fd, const void *p, size_t n), (fd, p, n))
+CHANGE(ssize_t, pwrite, (int fd, const void *p, size_t n, off_t at), (fd, p, n, at))
+CHANGE(ssize_t, copy_file_range, (int in, off_t *from, int out, off_t *to, size_t n, unsigned how), (in, from, out, to, n, how))
+CHANGE(int, ftruncate, (int fd, off_t n), (fd, n))
+CHANGE(int, fsync, (int fd), (fd))
+CHANGE(int, fdatasync, (int fd), (fd))
+CHANGE(int, mkostemp, (char *pattern, int how), (pattern, how))
+CHANGE(int, rename, (const char *from, const char *to), (from, to))
+CHANGE(int, renameat2, (int a, const char *from, int b, const char *to, unsigned how), (a, from, b, to, how))
+CHANGE(int, linkat, (int a, const char *from, int b, const char *to, int how), (a, from, b, to, how))
+CHANGE(int, unlink, (const char *path), (path))
+CHANGE(int, unlinkat, (int at, const char *path, int how), (at, path, how))
+CHANGE(int, mkdir, (const char *path, mode_t mode), (path, mode))
+CHANGE(int, rmdir, (const char *path), (path))
+
+#define OPEN(name, params, args)                       \
+    REAL(int, name, params)                            \
+    int name params                                    \
+    {                                                  \
+        va_list more;                                  \
+        mode_t mode = 0;                               \
+        find_##name();                                 \
+        va_start(more, how);                           \
+        if (how & O_CREAT)                             \
+            mode = va_arg(more, mode_t);               \
+        va_end(more);                                  \
+        if (how & (O_CREAT | O_TRUNC))                 \
+            changes(CALLER);                           \
+        return real_##name args;                       \
+    }
+
+OPEN(open, (const char *path, int how, ...), (path, how, mode))
+OPEN(openat, (int at, const char *path, int how, ...), (at, path, how, mode))
+
 /* ---- one run ---- */
 
 typedef int main_fn(int argc, char **argv, char **env);
@@ -329,6 +394,7 @@ static uint64_t hash_fd(int fd, size_t *n)
 }
 
 /* What the environment says. */
+static const char *modes = "one rest";
 static regex_t keep, any, spare;
 static bool have_keep, have_any, have_spare, any_stdout, resume;
 
@@ -392,7 +458,7 @@ static void run_once(struct run *r, enum state to)
 
     if (ftruncate(out_fd, 0) < 0 || ftruncate(err_fd, 0) < 0 || lseek(out_fd, 0, SEEK_SET) < 0 ||
         lseek(err_fd, 0, SEEK_SET) < 0 || run_child(to, &r->status) < 0) {
-        fprintf(stderr, "failing_allocs: %s\n", strerror(errno));
+        fprintf(stderr, "faults: %s\n", strerror(errno));
         _exit(98);
     }
     r->out = hash_fd(out_fd, &r->n_out);
@@ -444,11 +510,45 @@ static bool same_as_first(const struct run *r)
            (any_stdout || (r->n_out == first.n_out && r->out == first.out));
 }
 
+/* The first file in the tree that has a name of the first run's and not what it left there; NULL: none. */
+static const char *half_written(const char *tree)
+{
+    static char line[4096];
+
+    for (size_t n; *tree; tree += n) {
+        const char *there = first.tree;
+        size_t name = strcspn(tree, " ") + 1;
+        n = strcspn(tree, "\n") + 1;
+        while (*there && strncmp(there, tree, name) != 0)
+            there += strcspn(there, "\n") + 1;
+        snprintf(line, sizeof line, "%.*s", (int)n - 1, tree);
+        if (*there && strncmp(there, tree, n) != 0 && !(have_keep && regexec(&keep, line, 0, NULL, 0) == 0))
+            return line;
+    }
+    return NULL;
+}
+
+/* The same for one that was killed. */
+static bool is_wrong_killed(const struct run *r, char *why, size_t size)
+{
+    const char *line;
+
+    if (!WIFSIGNALED(r->status) || WTERMSIG(r->status) != SIGKILL)
+        snprintf(why, size, "it does not do the same each time");
+    else if ((line = half_written(r->tree)))
+        snprintf(why, size, "has '%s', half-written", line);
+    else
+        return false;
+    return true;
+}
+
 /* What is wrong with the case, into why; false: nothing. */
 static bool is_wrong(const struct run *r, char *why, size_t size)
 {
     const char *name;
 
+    if (killing)
+        return is_wrong_killed(r, why, size);
     if (same_as_first(r)) {
         atomic_fetch_add(&shared->absorbed, atomic_load(&mine->failed));
         return false;
@@ -500,8 +600,8 @@ static void put_stack(FILE *to)
         pclose(f);
 }
 
-/* Says what was wrong, once for each place and way to fail, and where the allocation that failed was asked for. */
-static void say_wrong(long i, bool all, const struct run *r, const char *why)
+/* Says what was wrong, once for each place and way to fail, and where in the program that was. */
+static void say_wrong(long i, const char *mode, const struct run *r, const char *why)
 {
     static uint64_t said[SHOWN];
     static int n_said;
@@ -520,7 +620,7 @@ static void say_wrong(long i, bool all, const struct run *r, const char *why)
     to = open_memstream(&text, &size);
     if (!to)
         return;
-    fprintf(to, "%s, allocation %ld (%s): %s\n  it said: %.600s%s", getenv("FAIL_NAME"), i, all ? "rest" : "one", why,
+    fprintf(to, "%s, case %ld (%s): %s\n  it said: %.600s%s", getenv("FAIL_NAME"), i, mode, why,
             r->n_err ? r->err : "nothing", r->n_err && r->err[r->n_err - 1] == '\n' ? "" : "\n");
     put_stack(to);
     fclose(to);
@@ -530,7 +630,7 @@ static void say_wrong(long i, bool all, const struct run *r, const char *why)
 }
 
 /* One case, and the run after it. */
-static void run_case(long i, bool all)
+static void run_case(long i, const char *mode)
 {
     static struct run r;
     char why[4200];
@@ -539,26 +639,26 @@ static void run_case(long i, bool all)
     atomic_store(&left, i + 1);
     atomic_store(&mine->failed, false);
     mine->depth = 0;
-    rest = all;
+    rest = strcmp(mode, "rest") == 0;
     run_once(&r, FAILING);
     atomic_fetch_add(&shared->cases, 1);
     if (is_wrong(&r, why, sizeof why)) {
-        say_wrong(i, all, &r, why);
+        say_wrong(i, mode, &r, why);
         return;
     }
-    if (!resume || same_as_first(&r))
+    if (!killing && (!resume || same_as_first(&r)))
         return;
     run_once(&r, OFF);
     if (r.status != first.status || strcmp(r.tree, first.tree) != 0) {
-        snprintf(why, sizeof why, "a run after it ends with %d%s", WEXITSTATUS(r.status),
-                 r.status == first.status ? " and leaves other files" : "");
-        say_wrong(i, all, &r, why);
+        snprintf(why, sizeof why, "a run after it ends with %d%s%s", WEXITSTATUS(r.status),
+                 r.status == first.status ? " and leaves other files: " : "", r.status == first.status ? other_file(&r) : "");
+        say_wrong(i, mode, &r, why);
     }
 }
 
 /* ---- all cases ---- */
 
-/* Which allocations are cases: of each place the first, and every step-th after it. */
+/* Which are cases: of each place the first, and every step-th after it. */
 static bool *choose(long n, long step)
 {
     size_t size = 1;
@@ -601,7 +701,7 @@ static void enter_folder(int worker)
             *c = '_';
     mkdir(path, 0700);
     if (chdir(path) < 0) {
-        fprintf(stderr, "failing_allocs: %s: %s\n", path, strerror(errno));
+        fprintf(stderr, "faults: %s: %s\n", path, strerror(errno));
         _exit(98);
     }
     empty_folder(".");
@@ -622,15 +722,14 @@ static void leave_folder(void)
 
 static void all_cases(const bool *chosen, long n, int worker, int workers)
 {
-    const char *modes = getenv("FAIL_MODES") ? getenv("FAIL_MODES") : "one rest";
+    static const char *const mode[] = {"one", "rest", "kill"};
     long only = number("FAIL_CASE", -1), k = 0;
 
     for (long i = 0; i < n; i++)
         if (only >= 0 ? i == only : chosen[i] && k++ % workers == worker) {
-            if (strstr(modes, "one"))
-                run_case(i, false);
-            if (strstr(modes, "rest"))
-                run_case(i, true);
+            for (int m = 0; m < 3; m++)
+                if (strstr(modes, mode[m]))
+                    run_case(i, mode[m]);
         }
 }
 
@@ -638,7 +737,7 @@ static void all_cases(const bool *chosen, long n, int worker, int workers)
 static int sweep(int argc, char **argv, char **env)
 {
     int workers = number("FAIL_JOBS", 1) < JOBS ? number("FAIL_JOBS", 1) : JOBS;
-    const char *name = getenv("FAIL_NAME");
+    const char *name = getenv("FAIL_NAME"), *what;
     void *warm[4];
     bool *chosen;
     long n;
@@ -654,11 +753,14 @@ static int sweep(int argc, char **argv, char **env)
     have_any = getenv("FAIL_ANY") && regcomp(&any, getenv("FAIL_ANY"), REG_EXTENDED | REG_NOSUB) == 0;
     any_stdout = have_any && regexec(&any, "stdout", 0, NULL, 0) == 0;
     resume = getenv("FAIL_RESUME") != NULL;
+    modes = getenv("FAIL_MODES") ? getenv("FAIL_MODES") : modes;
+    killing = strcmp(modes, "kill") == 0;
+    what = killing ? "changes of files" : "allocations";
     enter_folder(0);
     run_once(&first, COUNTING);
     n = atomic_load(&shared->count);
     if (!WIFEXITED(first.status) || WEXITSTATUS(first.status) > 1 || n > MOST) {
-        printf("not ok - %s: %ld allocations, status %d: %.400s\n", name, n, WEXITSTATUS(first.status), first.err);
+        printf("not ok - %s: %ld %s, status %d: %.400s\n", name, n, what, WEXITSTATUS(first.status), first.err);
         return 1;
     }
     chosen = choose(n, number("FAIL_STEP", 1));
@@ -674,7 +776,7 @@ static int sweep(int argc, char **argv, char **env)
     leave_folder();
     while (wait(NULL) > 0)
         ;
-    printf("%s - %s: %ld allocations, %ld cases, %ld done without, %ld wrong\n", shared->wrong ? "not ok" : "ok", name, n,
+    printf("%s - %s: %ld %s, %ld cases, %ld done without, %ld wrong\n", shared->wrong ? "not ok" : "ok", name, n, what,
            shared->cases, shared->absorbed, shared->wrong);
     fflush(NULL);
     _exit(shared->wrong != 0);

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Every allocation of every tool fails in turn (tests/failing_allocs.c): the tool says so, ends with 3, and leaves nothing
-# under a final name.  Of the allocations made at one place in the code each eighth is taken; ALLOC_STEP=1 takes all.
-# CASES=pattern takes some of the runs.
+# Every allocation of every tool fails in turn (tests/faults.c): the tool says so, ends with 3, and leaves nothing
+# under a final name.  And tools that write are killed just before each change of a file: nothing half-written has a final
+# name, and the next run ends as the first would have.  Of the faults at one place in the code each eighth is taken;
+# FAULT_STEP=1 takes all.  CASES=pattern takes some of the runs.
 # shellcheck source=tests/lib.sh
 . "$ROOT/tests/lib.sh"
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
-[ -f "$B/tests/failing-allocs.so" ] || { bad "failing-allocs.so is built (make slow-tests)"; finish; }
+[ -f "$B/tests/faults.so" ] || { bad "faults.so is built (make slow-tests)"; finish; }
 data=$ROOT/tests/data
-export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_STEP=${ALLOC_STEP:-8} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_STEP=${FAULT_STEP:-8} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 mkdir "$FAIL_FOLDER" in
 cd in || exit 1
 in=$PWD
@@ -20,7 +21,7 @@ sweep() {
     while [[ $1 == *=* ]]; do set+=("$1"); shift; done
     [[ $name =~ ${CASES:-} ]] || return 0
     command -v "quern-${1#quern-}" >/dev/null || [ "$1" = quern ] || return 0
-    env FAIL_NAME="$name" "${set[@]}" LD_PRELOAD="$B/tests/failing-allocs.so" "$@" </dev/null 2>"$T/log" || {
+    env FAIL_NAME="$name" "${set[@]}" LD_PRELOAD="$B/tests/faults.so" "$@" </dev/null 2>"$T/log" || {
         not_ok=1
         cat "$T/log"
     }
@@ -225,4 +226,29 @@ sweep 'checkpoint export' FAIL_KEEP='^out/$' quern-checkpoint export "$in/ck" --
 sweep 'checkpoint import' FAIL_KEEP='^out/(\.iter_.*|iter_0000000/.*)?$' quern-checkpoint import "$data/train/hf/llama" --save out --seq-length 16
 sweep 'quern' quern --version
 # No doctor: NCCL, which it opens, ends the process where it gets no memory.
+
+# ---- kills ----
+# killed NAME [VARIABLE=VALUE...] COMMAND...: sweeps it with kills instead.
+killed() { sweep "killed: $1" FAIL_MODES=kill FAIL_ANY='stdout|stats$' FAIL_SPARE='^quern[-.]' "${@:2}"; }
+killed 'extract' quern-extract -j1 "$in/a.warc.gz" -o out.jsonl.gz --rejects out.rejects
+killed 'clean' quern-clean -j1 "$in/docs.jsonl" -o out.jsonl.zst --rejects out.rejects --stats out.stats
+killed 'to Parquet' quern-clean -j1 "$in/docs.jsonl" -o out.parquet
+killed 'dedup exact' quern-dedup exact -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --index out.index
+killed 'dedup fuzzy' quern-dedup fuzzy -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --clusters out.tsv --index out.index --index-sets
+killed 'mix' quern-mix -j1 "$in/docs.jsonl" --split train=0.5,valid=0.5 --shards 2 -o 'out-%s-%05d.jsonl'
+killed 'curate' FAIL_SPARE='^(quern[-.]|out.jsonl.work/.)' quern-curate -j1 "$in/plan.yaml"
+killed 'curate, branches' FAIL_SPARE='^(quern[-.]|out.jsonl.work/.)' quern-curate -j1 "$in/branches.yaml"
+killed 'tokenizer train' quern-tokenizer train -j1 --memory 64M --vocab-size 280 "$in/docs.jsonl" -o out.json --vocab-merges out --ranks out.ranks
+for format in megatron npy llmc; do
+    killed "tokenize, $format" quern-tokenize -j1 --tokenizer "$in/tokenizer.json" --checkpoint 0 --format $format --output-prefix out "$in/docs.jsonl"
+done
+killed 'tokenize with a ledger' quern-tokenize -j1 --tokenizer "$in/tokenizer.json" --checkpoint 0 --ledger --output-prefix out "$in/docs.jsonl"
+killed 'dataset merge' quern-dataset merge "$in/kept_text_document" "$in/kept_text_document" -o out
+killed 'dataset split' quern-dataset split "$dataset" --shares a:50,b:50 -o out
+killed 'tokenize conversations' quern-tokenize -j1 --tokenizer "$data/train/sft/tokenizer.json" --chat-template chatml --checkpoint 0 \
+    --output-prefix out "$in/chat.jsonl"
+# shellcheck disable=SC2086
+killed 'train' FAIL_KEEP='^ck/latest' quern-train $tiny --data-path "$dataset" --train-iters 3 --save-interval 1 --save ck
+killed 'checkpoint export' quern-checkpoint export "$in/ck" --output out
+killed 'checkpoint import' quern-checkpoint import "$data/train/hf/llama" --save out --seq-length 16
 finish
