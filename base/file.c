@@ -9,6 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/http.h"
+#include "base/s3.h"
+
 /* A page that is read brings some around it into the process: fewer than NEIGHBOURS bytes. */
 enum { READ_STEP = 64 << 10, NEIGHBOURS = 2 << 20 };
 
@@ -93,6 +96,8 @@ int file_write_all(const char *path, struct span s, struct err *e)
 
 int file_make_folder(const char *path, struct err *e)
 {
+    if (s3_is_address(path))
+        return 0;
     if (mkdir(path, 0777) < 0 && errno != EEXIST)
         return err_sys(e, ERR_IO, "cannot make the folder '%s'", path);
     return 0;
@@ -106,6 +111,8 @@ int file_map_open(struct file_map *m, const char *path, struct err *e)
 
     m->p = NULL;
     m->n = 0;
+    if (fd < 0 && http_is_address(path))
+        return err_set(e, ERR_UNSUPPORTED, "'%s' is an address; this has to be a file here, which is mapped", path);
     if (fd < 0)
         return err_sys(e, ERR_IO, "cannot open '%s'", path);
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {

@@ -5,7 +5,9 @@
  * bytes, never by the name.  The dictionary that a .warc.zst has in its first frame is used; an
  * xz stream may take 1 GiB of memory.  What a build has no library for (bzip2, xz, lz4) opens,
  * and says so when it is read.  A Parquet file is its rows as JSON lines, a member being a row group; what cannot seek
- * is put aside in $TMPDIR first (docs/parquet.md).  "-" is standard input.  Output: plain, or compressed by the
+ * is put aside in $TMPDIR first (docs/parquet.md).  "-" is standard input; http:// and https:// begin
+ * addresses (base/http.h), which are no names to write; s3:// those of objects (base/s3.h), which are
+ * (base/s3_write.h).  Output: plain, or compressed by the
  * name's ending (.gz, .zst, .parquet); it appears under its final name only when file_commit() has made it
  * whole: written beside it under a temporary name, flushed, fsynced, renamed.  "-" is standard
  * output.
@@ -32,8 +34,9 @@ enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD, FILE_BZ2, FILE_XZ, FILE_LZ4,
 
 struct file_in;
 
-/* Opens path for reading.  A directory, a missing file and an unreadable one are
- * ERR_IO with the name.  Standard input is never closed. */
+/* Opens path for reading.  A directory, a missing file and an unreadable one are ERR_IO with the name.  Standard input is never
+ * closed.  As an address is opened too, path is a name that a user gave, or one below a folder that is there; of an address
+ * file_name is what stands before its query. */
 int file_open(struct file_in **f, const char *path, struct err *e);
 /* As file_open, over bytes in memory (tests, fuzzers); name is for messages.  The
  * bytes must outlive f. */
@@ -72,7 +75,9 @@ uint64_t file_tell(const struct file_in *f);
 uint64_t file_size(const struct file_in *f);
 /* Bytes of the file as stored that have been consumed: for progress. */
 uint64_t file_consumed(const struct file_in *f);
-/* Goes to an offset of a plain file, before anything has been read.  1; 0: this one has to be
+/* Of an address: what tells this state of the object from others (http_state); else "". */
+const char *file_state(const struct file_in *f);
+/* Goes to an offset of a plain file or object, before anything has been read.  1; 0: this one has to be
  * read up to there (it is compressed, a pipe, or in memory). */
 int file_seek(struct file_in *f, uint64_t offset, struct err *e);
 void file_close(struct file_in *f);
@@ -88,12 +93,13 @@ struct file_out;
  * a time: the second fails.  .gz is written in members of 1 MiB, .zst as one frame with a checksum.  level: the codec's, 0
  * for its default.  ERR_IO; ERR_CLOSED when a pipe at standard output has no reader any more. */
 int file_create(struct file_out **f, const char *path, int level, struct err *e);
-/* Makes a folder unless it is there; the one that it stands in must be.  ERR_IO. */
+/* Makes a folder unless it is there; the one that it stands in must be.  Objects need none.  ERR_IO. */
 int file_make_folder(const char *path, struct err *e);
 /* How file_create compresses what has this name; .parquet: lines of JSON become a Parquet file (docs/parquet.md), which has to be
  * a regular one. */
 enum file_codec file_codec_by_name(const char *path);
-/* ERR_ARG when a name ends as that of a compression (or archive) that cannot be written.  file_create asks too. */
+/* ERR_ARG when a name is an address of the web, or ends as that of a compression (or archive) that cannot be written.
+ * file_create asks too. */
 int file_check_suffix(const char *path, struct err *e);
 int file_write(struct file_out *f, const void *p, size_t n, struct err *e);
 /* As file_create, for bytes that are compressed already, if the name says so; and all bytes of the file `from` as they are

@@ -1,7 +1,4 @@
-/* Reading: one window of stored bytes over a descriptor or memory, and a decoder of
- * members on top.  A gzip member that lies wholly in the window goes through
- * libdeflate in one call (over twice zlib's speed); what is larger, damaged or blows
- * up beyond WHOLE_MAX is streamed through zlib, so memory stays bounded. */
+/* Reading: one window of stored bytes over a descriptor, an address or memory, and a decoder of members on top. */
 #include "base/file_in.h"
 
 #include <errno.h>
@@ -16,13 +13,10 @@
 #include <unistd.h>
 
 #include "base/file_kind.h"
+#include "base/http.h"
 
 enum {
     WINDOW = 2 << 20,     /* stored bytes held at a time */
-    WHOLE_IN = 512 << 10, /* filled before a gzip member is tried whole */
-    WHOLE_FIRST = 1 << 20,
-    WHOLE_MAX = 64 << 20, /* decompressed size above which a member is streamed */
-    GZIP_HEAD = 10,
     SKIPPABLE_HEAD = 8
 };
 
@@ -41,6 +35,26 @@ int file_in_broken(struct file_in *f, int code, const char *fmt, ...)
     va_end(ap);
     f->state = BROKEN;
     return err_set(&f->why, code, "'%s': %s", f->name, what);
+}
+
+/* Goes to an offset of what can be read from anywhere.  1; 0: not this; ERR_IO. */
+static int go_to(struct file_in *f, uint64_t offset, struct err *e)
+{
+    if (!f->seekable && !f->http)
+        return 0;
+    if (f->http)
+        http_go(f->http, offset, UINT64_MAX);
+    else if (lseek(f->fd, (off_t)(f->start + offset), SEEK_SET) < 0)
+        return err_sys(e, ERR_IO, "cannot seek in '%s'", f->name);
+    f->base = offset;
+    f->at = f->n = 0;
+    f->eof = false;
+    return 1;
+}
+
+static ssize_t read_http(void *http, void *p, size_t n, struct err *e)
+{
+    return http_read(http, p, n, e);
 }
 
 /* Reads from the descriptor or the stream. */
@@ -107,109 +121,6 @@ int file_in_skippable(struct file_in *f, uint8_t *to, const char *codec)
     return 0;
 }
 
-/* ---- gzip ---- */
-
-static bool gzip_at(const uint8_t *p, size_t n)
-{
-    return n >= GZIP_HEAD && p[0] == 0x1f && p[1] == 0x8b && p[2] == 8 && (p[3] & 0xe0) == 0 &&
-           (p[8] == 0 || p[8] == 2 || p[8] == 4) && (p[9] <= 13 || p[9] == 255);
-}
-
-/* Tries the member at the window's start in one call.  1: done, 0: to be streamed. */
-static int gzip_whole(struct file_in *f)
-{
-    for (;;) {
-        size_t used = 0;
-        enum libdeflate_result r;
-
-        if (f->out_cap) {
-            r = libdeflate_gzip_decompress_ex(f->deflate, f->in + f->at, f->n - f->at, f->out,
-                                              f->out_cap, &used, &f->out_n);
-            if (r == LIBDEFLATE_SUCCESS) {
-                f->at += used;
-                f->out_at = 0;
-                return 1;
-            }
-            if (r != LIBDEFLATE_INSUFFICIENT_SPACE || f->out_cap >= WHOLE_MAX)
-                return 0;
-        }
-        size_t cap = f->out_cap ? f->out_cap * 2 : WHOLE_FIRST;
-        uint8_t *p = malloc(cap);
-        if (!p)
-            return 0;
-        free(f->out);
-        f->out = p;
-        f->out_cap = cap;
-    }
-}
-
-/* 1: a member begins; 0: the end of the file; negative: broken. */
-static int gzip_begin(struct file_in *f)
-{
-    for (;;) { /* NUL bytes between members and behind the last are padding */
-        TRY(file_in_fill(f, 1));
-        while (f->first_done && f->at < f->n && f->in[f->at] == 0)
-            f->at++;
-        if (f->at < f->n)
-            break;
-        if (f->eof)
-            return 0;
-    }
-    f->member = offset(f);
-    TRY(file_in_fill(f, WHOLE_IN));
-    if (f->n - f->at < 2 || f->in[f->at] != 0x1f || f->in[f->at + 1] != 0x8b)
-        return file_in_broken(f, ERR_FORMAT, "no gzip member but other bytes at offset %" PRIu64, f->member);
-    f->ended = false;
-    f->whole = gzip_whole(f) == 1;
-    if (f->whole)
-        return 1;
-    if (f->z_open)
-        inflateReset(&f->z);
-    else if (inflateInit2(&f->z, 15 + 16) != Z_OK)
-        return file_in_broken(f, ERR_NOMEM, "out of memory");
-    f->z_open = true;
-    return 1;
-}
-
-/* The next bytes of the member; 0 when it has ended. */
-static ssize_t gzip_read(struct file_in *f, void *p, size_t n)
-{
-    if (f->whole) {
-        size_t k = f->out_n - f->out_at < n ? f->out_n - f->out_at : n;
-        memcpy(p, f->out + f->out_at, k);
-        f->out_at += k;
-        return (ssize_t)k;
-    }
-    if (n > 1 << 30)
-        n = 1 << 30;
-    f->z.next_out = p;
-    f->z.avail_out = (uInt)n;
-    while (!f->ended && f->z.avail_out == n) {
-        int r;
-
-        if (file_in_fill(f, 1) < 0)
-            return f->why.code;
-        if (f->at == f->n)
-            return file_in_broken(f, ERR_FORMAT, "gzip member at offset %" PRIu64 " is cut short", f->member);
-        size_t avail = f->n - f->at < 1u << 30 ? f->n - f->at : 1u << 30;
-        f->z.next_in = f->in + f->at;
-        f->z.avail_in = (uInt)avail;
-        r = inflate(&f->z, Z_NO_FLUSH);
-        f->at += avail - f->z.avail_in;
-        if (r == Z_STREAM_END)
-            f->ended = true;
-        else if (r == Z_MEM_ERROR)
-            file_in_broken(f, ERR_NOMEM, "out of memory");
-        else if (r != Z_OK && r != Z_BUF_ERROR)
-            file_in_broken(f, ERR_FORMAT, "damaged gzip member at offset %" PRIu64 ": %s", f->member,
-                   f->z.msg ? f->z.msg : "bad data");
-        if (f->state == BROKEN)
-            break;
-    }
-    n -= f->z.avail_out;
-    return n == 0 && f->state == BROKEN ? f->why.code : (ssize_t)n;
-}
-
 /* ---- plain: one member, the whole file ---- */
 
 static int plain_begin(struct file_in *f)
@@ -245,7 +156,7 @@ static const struct decoder {
     ssize_t (*read)(struct file_in *f, void *p, size_t n);
 } decoders[] = {
     [FILE_PLAIN] = {NULL, plain_begin, plain_read},
-    [FILE_GZIP] = {gzip_at, gzip_begin, gzip_read},
+    [FILE_GZIP] = {file_gzip_at, file_gzip_begin, file_gzip_read},
     [FILE_ZSTD] = {file_zstd_at, file_zstd_begin, file_zstd_read},
     [FILE_BZ2] = {file_bz2_at, file_bz2_begin, file_bz2_read},
     [FILE_XZ] = {file_xz_at, file_xz_begin, file_xz_read},
@@ -316,10 +227,8 @@ int file_skip_member(struct file_in *f, struct err *e)
         return give_why(f, e);
     if (from >= f->base && from <= f->base + f->n) {
         f->at = (size_t)(from - f->base);
-    } else if (f->seekable && lseek(f->fd, (off_t)(f->start + from), SEEK_SET) >= 0) {
-        f->base = from;
-        f->at = f->n = 0;
-        f->eof = false;
+    } else if (go_to(f, from, e) < 0) {
+        return ERR_IO;
     } /* else a pipe that has moved on: search from where it stands */
     for (;;) {
         if (file_in_fill(f, GZIP_HEAD) < 0)
@@ -443,11 +352,31 @@ static int opened(struct file_in **out, struct file_in *f, int rc, struct err *e
     return 0;
 }
 
+static int open_address(struct file_in **out, const char *address, struct err *e)
+{
+    char *name = http_name(address);
+    struct file_in *f = name ? new_file(name, WINDOW) : NULL;
+    int rc;
+
+    *out = NULL;
+    free(name);
+    if (!f)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    rc = http_open(&f->http, address, 0, UINT64_MAX, e);
+    f->read = read_http;
+    f->arg = f->http;
+    f->size = rc == 0 ? http_size(f->http) : 0;
+    return opened(out, f, rc, e);
+}
+
 int file_open(struct file_in **out, const char *path, struct err *e)
 {
     bool standard = strcmp(path, "-") == 0;
-    struct file_in *f = new_file(standard ? "standard input" : path, WINDOW);
+    struct file_in *f;
 
+    if (http_is_address(path))
+        return open_address(out, path, e);
+    f = new_file(standard ? "standard input" : path, WINDOW);
     *out = NULL;
     if (!f)
         return err_set(e, ERR_NOMEM, "out of memory");
@@ -535,14 +464,16 @@ uint64_t file_tell(const struct file_in *f)
 
 int file_seek(struct file_in *f, uint64_t offset, struct err *e)
 {
-    if (f->codec != FILE_PLAIN || !f->seekable || f->told)
-        return 0;
-    if (lseek(f->fd, (off_t)(f->start + offset), SEEK_SET) < 0)
-        return err_sys(e, ERR_IO, "cannot seek in '%s'", f->name);
-    f->at = f->n = 0;
-    f->eof = false;
-    f->base = f->told = offset;
-    return 1;
+    int rc = f->codec == FILE_PLAIN && !f->told ? go_to(f, offset, e) : 0;
+
+    if (rc == 1)
+        f->told = offset;
+    return rc;
+}
+
+const char *file_state(const struct file_in *f)
+{
+    return f->http ? http_state(f->http) : "";
 }
 
 uint64_t file_size(const struct file_in *f)
@@ -561,6 +492,7 @@ void file_close(struct file_in *f)
         return;
     if (f->fd > STDIN_FILENO)
         close(f->fd);
+    http_close(f->http);
     libdeflate_free_decompressor(f->deflate);
     if (f->z_open)
         inflateEnd(&f->z);

@@ -18,7 +18,8 @@ enum file_state {
 
 struct file_in {
     char *name;
-    int fd; /* -1: in memory, or a stream: */
+    int fd; /* -1: in memory, at an address, or a stream: */
+    struct http *http;
     ssize_t (*read)(void *arg, void *p, size_t n, struct err *e);
     void *arg;
     bool seekable, first_done, ended, whole;
@@ -63,6 +64,15 @@ int file_in_skippable(struct file_in *f, uint8_t *to, const char *codec);
 /* A descriptor of a file in folder ("": the working one) or below; -1 with errno, EXDEV or ELOOP when a link or ".."
  * leaves it. */
 int file_beneath(const char *folder, const char *name);
+
+enum { GZIP_HEAD = 10 }; /* bytes by which a gzip member is told */
+
+/* Whether a gzip member begins at p, which has n bytes. */
+bool file_gzip_at(const uint8_t *p, size_t n);
+/* 1: a member begins; 0: the end of the file; negative: broken. */
+int file_gzip_begin(struct file_in *f);
+/* The next bytes of the member; 0 when it has ended. */
+ssize_t file_gzip_read(struct file_in *f, void *p, size_t n);
 
 /* Whether a zstd frame, skippable or not, begins at p, which has n bytes. */
 bool file_zstd_at(const uint8_t *p, size_t n);

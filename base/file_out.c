@@ -20,7 +20,10 @@
 #include <zstd.h>
 
 #include "base/file_temp.h"
+#include "base/http.h"
 #include "base/parquet_write.h"
+#include "base/s3.h"
+#include "base/s3_write.h"
 
 enum {
     CHUNK = 256 << 10,       /* plain and zstd: what is written at once */
@@ -54,6 +57,7 @@ struct file_out {
     struct libdeflate_compressor *deflate;
     ZSTD_CCtx *zstd;
     struct parquet_writer *parquet;
+    struct s3_writer *s3; /* an object: bytes go there; of Parquet from fd, a nameless file, when it is whole */
 };
 
 static bool stdout_in_line; /* what was last written to standard output did not end a line */
@@ -72,6 +76,10 @@ static int failed_sys(struct file_out *f, struct err *e, const char *what)
 
 static int put(struct file_out *f, const char *p, size_t n, struct err *e)
 {
+    int rc = f->s3 && f->fd < 0 ? s3_writer_put(f->s3, p, n, e) : 1;
+
+    if (rc <= 0)
+        return rc < 0 ? f->failed = rc : 0;
     while (n) {
         ssize_t k = write(f->fd, p, n);
         if (k < 0 && errno == EINTR)
@@ -182,6 +190,8 @@ int file_check_suffix(const char *path, struct err *e)
     static const char *const others[] = {".xz", ".lzma", ".bz2", ".lz4", ".lz", ".lzo", ".br", ".sz", ".Z", ".zip", ".7z", ".rar",
                                          ".tgz", ".tar", ".gzip", ".zstd"};
 
+    if (http_is_address(path) && !s3_is_address(path))
+        return err_set(e, ERR_ARG, "'%s' is an address, to which nothing is written", path);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (ends_with(path, others[i]))
             return err_set(e, ERR_ARG, "'%s': %s cannot be written, .gz, .zst and .parquet can", path, others[i]);
@@ -505,6 +515,34 @@ static int open_in_place(struct file_out *f, const char *path, const struct stat
     return f->fd < 0 ? failed_sys(f, e, "open") : 0;
 }
 
+static int open_object(struct file_out *f, const char *address, struct err *e)
+{
+    const char *dir = getenv("TMPDIR");
+    char start[PATH_MAX];
+
+    TRY(s3_writer_open(&f->s3, address, e));
+    if (!f->parquet)
+        return 0;
+    snprintf(start, sizeof start, "%s/quern", dir && *dir ? dir : "/tmp");
+    f->fd = file_nameless(start, e);
+    return f->fd < 0 ? e->code : 0;
+}
+
+/* All of the Parquet file goes to the object. */
+static int send_parquet(struct file_out *f, struct err *e)
+{
+    char *block = malloc(CHUNK);
+    ssize_t n = 1;
+    int rc = block ? 0 : err_set(e, ERR_NOMEM, "out of memory for '%s'", f->name);
+
+    for (uint64_t at = 0; rc == 0 && n > 0; at += (uint64_t)n) {
+        n = file_reread(f, at, block, CHUNK, e);
+        rc = n < 0 ? (int)n : s3_writer_put(f->s3, block, (size_t)n, e);
+    }
+    free(block);
+    return rc < 0 ? f->failed = rc : 0;
+}
+
 /* kept: under the name that a later run finds. */
 static int open_out(struct file_out *f, const char *path, bool kept, uint64_t keep, struct err *e)
 {
@@ -516,6 +554,8 @@ static int open_out(struct file_out *f, const char *path, bool kept, uint64_t ke
     }
     if (!*path)
         return err_set(e, ERR_IO, "cannot create a file without a name");
+    if (s3_is_address(path))
+        return open_object(f, path, e);
     if (stat(path, &st) < 0) {
         if (errno != ENOENT)
             return failed_sys(f, e, "create");
@@ -537,6 +577,7 @@ static void release(struct file_out *f)
         close(f->fd);
     close_fd(&f->claim);
     live_drop(f);
+    s3_writer_close(f->s3);
     libdeflate_free_compressor(f->deflate);
     ZSTD_freeCCtx(f->zstd);
     parquet_writer_close(f->parquet);
@@ -620,7 +661,7 @@ static int publish_link(struct file_out *f, const char *from, const struct stat 
 
 int file_publish_link(const char *from, const char *path, struct err *e)
 {
-    struct file_out f = {.fd = -1, .claim = -1, .final = file_resolve(path)};
+    struct file_out f = {.fd = -1, .claim = -1, .final = s3_is_address(path) ? NULL : file_resolve(path)};
     union { const char *in; char *out; } name = {path};
     struct stat st;
     bool there = stat(path, &st) == 0;
@@ -672,6 +713,8 @@ int file_flush(struct file_out *f, struct err *e)
         TRY(put_zstd(f, NULL, 0, ZSTD_e_end, e));
     if (f->codec == FILE_PARQUET)
         TRY(parquet_done(f, parquet_writer_finish(f->parquet, e), e));
+    if (f->s3 && f->parquet)
+        TRY(send_parquet(f, e));
     if (f->temp && sync_fd(f->fd) < 0)
         return failed_sys(f, e, "write");
     f->sealed = true;
@@ -734,6 +777,8 @@ static int publish(struct file_out *f, struct err *e)
 {
     int fd = f->fd;
 
+    if (f->s3)
+        return s3_writer_commit(f->s3, e);
     if (fd <= STDERR_FILENO)
         return 0;
     if (f->temp && rename(f->temp, f->final) < 0)

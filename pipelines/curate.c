@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/http.h"
 #include "base/log.h"
 #include "base/node.h"
 #include "pipelines/decide.h"
@@ -100,7 +101,7 @@ static int run_parts(struct run *r, const struct plan_pass *p, bool *waits, stru
 {
     int *mine = calloc((size_t)r->plan->n_inputs + 1, sizeof *mine), n = 0, rc = 0;
     double through = 0, total = 0;
-    bool can = true;
+    bool can = true, sized = true;
 
     if (!mine)
         return err_set(e, ERR_NOMEM, "out of memory");
@@ -118,9 +119,10 @@ static int run_parts(struct run *r, const struct plan_pass *p, bool *waits, stru
             double bytes = work_bytes(r->plan, p, i);
 
             total += bytes;
+            sized = sized && !(p->number == 0 && http_is_address(r->plan->input[i]));
             through += part_is_through(r, p->number, i) ? bytes : 0;
         }
-        plan_progress_pass(r->part.progress, p->number, r->plan->n_passes, through, total);
+        plan_progress_pass(r->part.progress, p->number, r->plan->n_passes, through, sized ? total : 0);
         rc = part_run(&r->part, p, mine, n, e);
         rc = rc < 0 ? rc : 1;
     }

@@ -191,6 +191,19 @@ static struct feed closed_feed(struct runner *r)
     return f;
 }
 
+/* What an input at an address was when it was begun: it must be the same now. */
+static int check_state(struct runner *r, const struct node *state, struct err *e)
+{
+    const char *was = node_str(state, "object");
+    struct source_where now;
+
+    feed_where(&r->feed, &now);
+    if (was && now.state && strcmp(was, now.state) != 0)
+        return err_set(e, ERR_FORMAT, "'%s' has changed since it was begun (%s, now %s)", r->c->plan->name[r->input], was,
+                       now.state);
+    return 0;
+}
+
 static int open_input(struct runner *r, const struct node *state, struct err *e)
 {
     char **input = &r->c->plan->input[r->input];
@@ -204,7 +217,8 @@ static int open_input(struct runner *r, const struct node *state, struct err *e)
         r->feed.inputs = input;
         r->feed.n_inputs = 1;
     }
-    return feed_skip(&r->feed, (uint64_t)node_int(state, "items", 0), (uint64_t)node_int(state, "offset", 0), e);
+    TRY(feed_skip(&r->feed, (uint64_t)node_int(state, "items", 0), (uint64_t)node_int(state, "offset", 0), e));
+    return check_state(r, state, e);
 }
 
 static int open_files(struct runner *r, const struct node *state, struct err *e)
@@ -273,9 +287,14 @@ static int count_own(struct runner *r, struct part_counts *sum, struct err *e)
 
 static int put_state(struct buf *b, const struct runner *r, const struct part_counts *sum)
 {
+    struct source_where now;
+
+    feed_where(&r->feed, &now);
     TRY(buf_putc(b, '{'));
     TRY(json_put_count(b, "items", r->feed.count));
     TRY(json_put_count(b, "offset", r->feed.offset));
+    if (now.state && *now.state)
+        TRY(json_put_key(b, "object") < 0 ? ERR_NOMEM : json_put_string(b, span_of(now.state)));
     for (int i = 0; i < r->n_files; i++)
         TRY(json_put_count(b, r->file[i].key, r->file[i].g.size));
     TRY(part_counts_put(&r->counts, sum->own, b));
@@ -356,7 +375,7 @@ static int run_one(struct runner *r, struct err *e)
 {
     int rc;
 
-    plan_progress_input(r->c->progress, r->c->plan->input[r->input], work_bytes(r->c->plan, r->pass, r->input));
+    plan_progress_input(r->c->progress, r->c->plan->name[r->input], work_bytes(r->c->plan, r->pass, r->input));
     rc = begin(r, e);
     if (rc == 0)
         do {

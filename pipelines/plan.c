@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/http.h"
 #include "base/version.h"
 #include "pipelines/plan_read.h"
 
@@ -126,6 +127,8 @@ static int check_inputs(const struct plan *p, struct err *e)
     if (!p->n_inputs)
         return err_set(e, ERR_ARG, "the plan has no input");
     for (int i = 0; i < p->n_inputs; i++) {
+        if (http_is_address(p->input[i])) /* that it is there is seen when it is read, its state kept with what was made of it */
+            continue;
         if (stat(p->input[i], &st) < 0 || access(p->input[i], R_OK) < 0)
             return err_sys(e, ERR_IO, "cannot open '%s'", p->input[i]);
         if (!S_ISREG(st.st_mode) && !(p->source.kind.source && S_ISDIR(st.st_mode)))
@@ -143,6 +146,8 @@ static int check_place(const char *name, bool begins, struct err *e)
     struct stat st;
     int rc = 0;
 
+    if (http_is_address(name))
+        return file_check_suffix(name, e);
     while (n > 1 && name[n - 1] == '/')
         n--;
     bare = strndup(name, n);
@@ -196,6 +201,8 @@ static int name_work(struct plan *p, struct err *e)
     for (int i = 0; i < p->n_branches && !name; i++)
         if (end_of(&p->branch[i]))
             name = end_of(&p->branch[i])->kind.end->name(end_of(&p->branch[i])->conf, e);
+    if (http_is_address(name))
+        return err_set(e, ERR_ARG, "the plan's output is an address: work has to name a folder");
     n = strlen(name);
     while (n > 1 && name[n - 1] == '/')
         n--;
@@ -400,7 +407,7 @@ static int describe(struct buf *out, const struct plan *p)
     for (int i = 0; i < p->n_branches; i++)
         TRY(describe_branch(out, p, &b[i]));
     for (int i = 0; i < p->n_inputs; i++)
-        TRY(describe_file(out, "input", p->input[i]));
+        TRY(describe_file(out, "input", p->name[i]));
     return 0;
 }
 

@@ -49,7 +49,8 @@ struct plan_pass {
 struct plan {
     struct arena arena;
     const char *file;
-    char **input; /* in order: files, or folders where there is a source */
+    char **input; /* in order: files, addresses, or folders where there is a source */
+    char **name;  /* of each, as it is told and noted: of an address what stands before its query */
     int n_inputs;
     struct plan_node source; /* kind.source NULL: the inputs are JSON lines */
     struct plan_branch *branch; /* branch 0 is the plan's own */

@@ -69,11 +69,12 @@ static double get(double *from)
 static void say(struct plan_progress *p, double consumed, const struct share *counted, double kept)
 {
     struct share *s = &p->share[p->own];
-    double done = p->through + fmin(consumed, p->size), read_now = done - p->before;
+    double done = p->through + (p->size > 0 ? fmin(consumed, p->size) : consumed), read_now = done - p->before;
     double later = p->passes - 1 - p->pass;
 
     set(&s->done, p->passed + done);
-    set(&s->total, p->passed + p->total + (read_now > 0 ? later * (p->kept + kept) * (p->total / read_now) : 0));
+    set(&s->total, p->total <= 0 ? 0 : p->passed + p->total +
+                   (read_now > 0 ? later * (p->kept + kept) * (p->total / read_now) : 0));
     set(&s->read, counted->read);
     set(&s->dropped, counted->dropped);
     set(&s->bad, counted->bad);

@@ -17,7 +17,7 @@ void plan_progress_close(struct plan_progress *p);
 void plan_progress_join(struct plan_progress *p, int process);
 
 /* This process begins pass number `pass` of `passes`, in which it is to read `total` bytes; of these `done` were read
- * before it was started. */
+ * before it was started.  total 0: not known, as of addresses. */
 void plan_progress_pass(struct plan_progress *p, int pass, int passes, double done, double total);
 /* It begins with an input of that pass, of `size` bytes. */
 void plan_progress_input(struct plan_progress *p, const char *name, double size);

@@ -3,8 +3,10 @@
 #include <glob.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "base/http.h"
 #include "base/near.h"
 #include "base/opt_map.h"
 #include "curate/extract/walk.h"
@@ -33,22 +35,34 @@ int plan_wrong(const struct plan *p, int line, struct err *e, const char *fmt, .
 
 /* ---- inputs ---- */
 
+/* Puts a copy of text behind n in a list, which has a new place at each power of two. */
+static int append(struct arena *a, char ***list, int n, const char *text, size_t length)
+{
+    struct span copy = arena_dup(a, (struct span){text, length});
+    char **more = *list;
+
+    if ((n & (n - 1)) == 0) {
+        more = arena_alloc(a, (n ? 2 * (size_t)n : 1) * sizeof *more);
+        if (more && n)
+            memcpy(more, *list, (size_t)n * sizeof *more);
+    }
+    if (!copy.p || !more)
+        return ERR_NOMEM;
+    *list = more;
+    more[n] = (char *)(uintptr_t)copy.p;
+    return 0;
+}
+
 static int add_input(struct plan *p, const char *name, struct err *e)
 {
-    struct span copy = arena_dup(&p->arena, span_of(name));
-    char **list = p->input;
-    int n = p->n_inputs;
+    char *told = http_is_address(name) ? http_name(name) : strdup(name);
+    int rc = told ? append(&p->arena, &p->input, p->n_inputs, name, strlen(name)) : ERR_NOMEM;
 
-    if ((n & (n - 1)) == 0) { /* full at each power of two */
-        list = arena_alloc(&p->arena, (n ? 2 * (size_t)n : 1) * sizeof *list);
-        if (list && n)
-            memcpy(list, p->input, (size_t)n * sizeof *list);
-    }
-    if (!copy.p || !list)
-        return plan_no_memory(e);
-    p->input = list;
-    p->input[p->n_inputs++] = (char *)(uintptr_t)copy.p;
-    return 0;
+    if (rc == 0)
+        rc = append(&p->arena, &p->name, p->n_inputs, told, strlen(told));
+    free(told);
+    p->n_inputs += rc == 0;
+    return rc < 0 ? plan_no_memory(e) : 0;
 }
 
 /* A folder of JSON lines stands for its files; a source walks folders itself. */
@@ -67,11 +81,15 @@ static int add_path(struct plan *p, char *path, struct err *e)
     return rc;
 }
 
-/* A name, or a pattern as in the shell. */
+/* A name, an address, or a pattern as in the shell. */
 static int add_pattern(struct plan *p, const char *pattern, int line, struct err *e)
 {
     glob_t g;
-    int rc = glob(pattern, strpbrk(pattern, "*?[") ? GLOB_ERR : GLOB_NOCHECK, NULL, &g);
+    int rc;
+
+    if (http_is_address(pattern))
+        return add_input(p, pattern, e);
+    rc = glob(pattern, strpbrk(pattern, "*?[") ? GLOB_ERR : GLOB_NOCHECK, NULL, &g);
 
     if (rc == GLOB_NOMATCH)
         return plan_wrong(p, line, e, "no file matches '%s'", pattern);

@@ -143,7 +143,7 @@ static int sum_counts(const struct plan *p, struct part_counts *counts, struct c
         rc = no_memory(e);
     for (int i = 0; i < p->n_inputs && rc == 0; i++)
         if (bad[i])
-            res->bad_input[res->n_bad_inputs++] = (struct curate_bad){p->input[i], bad[i]};
+            res->bad_input[res->n_bad_inputs++] = (struct curate_bad){p->name[i], bad[i]};
     free(bad);
     return rc;
 }

@@ -22,8 +22,8 @@ record: all                                 ## make anew what tests/record recor
 	@B=$B bash tests/record/run.sh
 test: tests                                 # what check runs, with what is installed
 	@$(RUN) unit cli
-tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/dedup_truth $B/tests/gpu_check $B/bench/gpu_train_bench
 slow-tests: $(SLOW) $B/tests/faults.so
+tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/dedup_truth $B/tests/http_server $B/tests/gpu_check $B/bench/gpu_train_bench
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
 	@$(MAKE) $(JOBS) test-shared
 check-shared test-shared check-hosts: export SHARED ?= $(CURDIR)/../shared
@@ -32,7 +32,7 @@ test-shared: all $(UNIT) $B/tests/comm_ranks $B/tests/dedup_truth
 check-san: deps-build deps-dev              ## the tools' tests under sanitizers: SANS=address,undefined or thread; ONLY=dedup for some
 	@$(MAKE) $(JOBS) $(SANITIZED) test-cli
 SANITIZED = CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined)
-test-cli: all $B/tests/comm_ranks $B/tests/dedup_truth $(FAKES)
+test-cli: all $B/tests/comm_ranks $B/tests/dedup_truth $B/tests/http_server $(FAKES)
 	@$(RUN) cli
 check-san-ranks: deps-build deps-dev        ## the same of training: its unit tests, and ranks over TCP and by NCCL
 	@$(MAKE) $(JOBS) $(SANITIZED) test-ranks
@@ -78,6 +78,8 @@ $B/tests/fake-nccl.so $B/tests/fake-nccl-old.so: tests/fake_nccl.c tests/nccl_nu
 # Runs under mpirun: tests/cli/comm.sh.
 $B/tests/comm_ranks: $B/tests/comm_ranks.c.o $B/tests/streams.c.o $B/libcomm.a $B/libbase.a
 	@$(CC) $(CFLAGS) $^ $(LDFLAGS) $(LDLIBS) -o $@
+$B/tests/http_server: $B/tests/http_server.c.o
+	@$(CC) $(CFLAGS) $^ $(LDFLAGS) -lpthread -o $@
 # Calls that tests/failing_calls.c makes fail.
 FAILING := mkdir rename renameat2 unlink unlinkat rmdir fsync ftruncate opendir open write close
 $B/tests/checkpoint_ranks: private LDFLAGS += $(FAILING:%=-Wl,--wrap=%)

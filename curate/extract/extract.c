@@ -25,6 +25,7 @@ struct extract {
     int at; /* the file after the one that is open */
     bool sized;
     uint64_t size, passed; /* bytes of all files as they are stored, and of those that were closed */
+    uint64_t remote; /* the same of all addresses so far */
     struct file_in *in;
     int jobs;
     struct extract_input input;
@@ -325,7 +326,7 @@ static int open_found(struct extract *x, const struct walk_file *f, struct err *
     int rc;
 
     if (f->named)
-        return file_open(&x->in, f->path, e);
+        return file_open(&x->in, f->address ? f->address : f->path, e);
     top = strndup(f->path, f->top);
     rc = top ? file_open_beneath(&x->in, top, f->path + f->top, e) : err_set(e, ERR_NOMEM, "out of memory");
     free(top);
@@ -344,6 +345,7 @@ static int open_next(struct extract *x, struct err *e)
             return e->code = ERR_FORMAT;
         if (rc < 0)
             return rc;
+        x->remote += f->address ? file_size(x->in) : 0;
         file_set_threads(x->in, x->jobs);
         rc = warc_open(&x->input.stream, x->in, (size_t)x->conf.max_page + EXTRACT_HEAD_ROOM, e);
         if (rc == 0)
@@ -393,11 +395,16 @@ static void where(void *source, struct source_where *w)
     struct stat st;
 
     for (int i = 0; i < x->files.n && !x->sized; i++)
-        x->size += stat(x->files.file[i].path, &st) == 0 && S_ISREG(st.st_mode) ? (uint64_t)st.st_size : 0;
+        x->size += !x->files.file[i].address && stat(x->files.file[i].path, &st) == 0 && S_ISREG(st.st_mode)
+                       ? (uint64_t)st.st_size : 0;
     x->sized = true;
     w->input = x->in ? x->files.file[x->at - 1].path : NULL;
     w->consumed = x->passed + (x->in ? file_consumed(x->in) : 0);
-    w->total = x->size;
+    w->state = x->in ? file_state(x->in) : NULL;
+    w->total = x->size + x->remote;
+    for (int i = x->at; i < x->files.n; i++) /* an address that was not opened yet */
+        if (x->files.file[i].address)
+            w->total = 0;
 }
 
 static void set_jobs(void *source, int jobs)
@@ -529,7 +536,7 @@ int extract_restart(struct source *s, char *const *paths, int n, struct err *e)
     walk_free(&x->files);
     x->at = 0;
     x->sized = false;
-    x->size = x->passed = 0;
+    x->size = x->passed = x->remote = 0;
     return walk_list(&x->files, n ? paths : only, n ? n : 1, e);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/http.h"
 #include "base/mem.h"
 
 static int no_memory(struct err *e)
@@ -101,16 +102,25 @@ static int list_folder(struct walk *w, const char *top, struct err *e)
     return rc;
 }
 
+static int add_operand(struct walk *w, const char *operand, struct err *e)
+{
+    bool remote = http_is_address(operand);
+
+    TRY(add(w, remote ? http_name(operand) : strdup(operand), true, e));
+    w->file[w->n - 1].address = remote ? operand : NULL;
+    return 0;
+}
+
 int walk_list(struct walk *w, char *const *operands, int n, struct err *e)
 {
     for (int i = 0; i < n; i++) {
         struct stat st = {0};
-        if (strcmp(operands[i], "-") != 0 && stat(operands[i], &st) < 0)
+        if (strcmp(operands[i], "-") != 0 && !http_is_address(operands[i]) && stat(operands[i], &st) < 0)
             return err_sys(e, ERR_IO, "cannot open '%s'", operands[i]);
         if (S_ISDIR(st.st_mode))
             TRY(list_folder(w, operands[i], e));
         else
-            TRY(add(w, strdup(operands[i]), true, e));
+            TRY(add_operand(w, operands[i], e));
     }
     return 0;
 }

@@ -2,7 +2,7 @@
  *
  * A folder stands for all files in it and below, in byte order of their paths; names
  * that begin with a dot are passed over, links to folders are not followed.  Anything
- * else stands for itself.  What an untrusted folder holds is to be opened beneath it.
+ * else, an address too, stands for itself.  What an untrusted folder holds is to be opened beneath it.
  */
 #ifndef CURATE_WALK_H
 #define CURATE_WALK_H
@@ -13,7 +13,8 @@
 #include "base/err.h"
 
 struct walk_file {
-    char *path;
+    char *path; /* of an address what stands before its query */
+    const char *address; /* the operand, if it is one (base/http.h); NULL: a file */
     bool named; /* an operand itself, not found in a folder; else */
     size_t top; /* so many bytes of path name the operand, and the rest the file in it */
 };

@@ -513,6 +513,7 @@ void feed_where(const struct feed *f, struct source_where *w)
     } else if (f->in) {
         w->input = f->inputs[f->at - 1];
         w->consumed += file_consumed(f->in);
+        w->state = file_state(f->in);
     }
 }
 

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "base/http.h"
+
 int ranks_share(const struct comm *c, char *const *inputs, int n, int *first, int *count, struct err *e)
 {
     uint64_t total = 0, at = 0;
@@ -12,6 +14,8 @@ int ranks_share(const struct comm *c, char *const *inputs, int n, int *first, in
     if (n == 0)
         return err_set(e, ERR_ARG, "several ranks need input files, not standard input");
     for (int i = 0; i < n; i++) {
+        if (http_is_address(inputs[i]))
+            return err_set(e, ERR_UNSUPPORTED, "'%s' is an address; several ranks need files", inputs[i]);
         if (stat(inputs[i], &st) < 0)
             return err_sys(e, ERR_IO, "cannot open '%s'", inputs[i]);
         if (!S_ISREG(st.st_mode))
