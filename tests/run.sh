@@ -14,6 +14,7 @@
 # A script prints "ok - NAME", "not ok - NAME" or "skip - NAME: WHY" a case (see tests/lib.sh).
 # ONLY=PATTERN runs the files whose name has it, UNITS="trainer comm" of unit those alone; JOBS=N so many at a time.  Of a file that fails all is shown, of the others
 # a line; everything is in $B/tests.log, and what each file took in $B/tests.times.
+# A file that takes more than FILE_SECONDS (1800) fails: what its processes were doing is shown, and they are killed.
 # Of programs built with sanitizers every report counts, whatever the test makes of it.
 set -u
 B=${B:-build}
@@ -21,6 +22,7 @@ ROOT=$PWD
 case $B in /*) build=$B ;; *) build=$ROOT/$B ;; esac
 PATH=$build/bin:$PATH
 SHARED=${SHARED:-}
+limit=${FILE_SECONDS:-1800}
 # The same order and the same numbers wherever it runs.
 LC_ALL=C.UTF-8
 # Who waits sleeps: on a busy machine spinning threads and ranks hold up those that work.
@@ -55,13 +57,34 @@ files() {
     esac
     for f; do [ ! -f "$f" ] || echo "$f"; done
 }
-# Runs a file.
+# Runs a file in a session of its own, for $FILE_SECONDS at most.
 execute() {
+    local run session watch st
     case $1 in
-    *_fuzz.c) bash tests/fuzz/run.sh "$B-fuzz/$(basename "$1" .c)" "${FUZZ_SECONDS:-60}" ;;
-    *.sh) bash "$1" ;;
-    *) "$B/${1%.c}" ;;
+    *_fuzz.c) run=(bash tests/fuzz/run.sh "$B-fuzz/$(basename "$1" .c)" "${FUZZ_SECONDS:-60}") ;;
+    *.sh) run=(bash "$1") ;;
+    *) run=("$B/${1%.c}") ;;
     esac
+    setsid "${run[@]}" &
+    session=$!
+    { sleep "$limit" & trap 'kill $!' TERM; wait $! && stuck $session; } &
+    watch=$!
+    wait $session
+    st=$?
+    kill $watch 2>/dev/null
+    return $st
+}
+# SESSION: says what the processes of a file that does not end are doing, and kills them.
+stuck() {
+    local p all
+    all=$(sed -nE "s/^([0-9]+) \\(.*\\) . [0-9]+ [0-9]+ $1 .*/\1/p" /proc/[0-9]*/stat 2>/dev/null)
+    echo "not ok - to end within $limit s"
+    for p in $all; do
+        echo "    $p $(cat "/proc/$p/wchan" 2>/dev/null): $(tr '\0' ' ' <"/proc/$p/cmdline" 2>/dev/null | cut -c 1-300)"
+        ! command -v gdb >/dev/null || timeout 20 gdb -p "$p" -batch -ex 'thread apply all backtrace 12' 2>/dev/null | grep -E '^(Thread|#)'
+    done
+    # shellcheck disable=SC2086
+    kill -9 $all
 }
 # N FILE: runs a file, the Nth; leaves what came of it in $work/N.*, and says it.
 one() {

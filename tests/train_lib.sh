@@ -119,7 +119,7 @@ as_one() {
     shift 2
     rm -f log.jsonl
     # shellcheck disable=SC2086
-    check "$name, $n ranks: $*" timeout 600 mpirun --oversubscribe -n "$n" quern-train ${!name} "$@" --log-file log.jsonl
+    check "$name, $n ranks: $*" timeout -k 10 600 mpirun --oversubscribe -n "$n" quern-train ${!name} "$@" --log-file log.jsonl
     check "$name, $n ranks: $*: the same training" close "$name.jsonl" log.jsonl 45
 }
 
@@ -135,9 +135,9 @@ same_bits() {
     # shellcheck disable=SC2086
     {
         check "deterministic $how: one process" quern-train $gpt $how --deterministic --log-file a.jsonl --save a
-        check "deterministic $how: two share weights" timeout 600 mpirun --oversubscribe -n 2 quern-train $gpt $how --deterministic \
+        check "deterministic $how: two share weights" timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt $how --deterministic \
             $zero3 $beside --log-file b.jsonl --save b
-        check "deterministic $how: four share gradients" timeout 600 mpirun --oversubscribe -n 4 quern-train $gpt $how \
+        check "deterministic $how: four share gradients" timeout -k 10 600 mpirun --oversubscribe -n 4 quern-train $gpt $how \
             --deterministic $zero2 --log-file c.jsonl --save c
     }
     for x in b c; do

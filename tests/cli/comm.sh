@@ -7,7 +7,7 @@ case $B in /*) ;; *) B=$ROOT/$B ;; esac
 export QUERN_MPI=$B/lib/quern-mpi.so
 # What Open MPI allocated and unloaded has no name any more by which a sanitizer could leave it out.
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
-ranks() { timeout 600 mpirun --oversubscribe -n "$@"; }
+ranks() { timeout -k 10 600 mpirun --oversubscribe -n "$@"; }
 prog=$B/tests/comm_ranks
 
 command -v mpirun >/dev/null || bad 'mpirun is here' 'make deps installs it'

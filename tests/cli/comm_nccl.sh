@@ -15,7 +15,7 @@ n=2
 check "over TCP, every call, $n ranks" plain $n "$prog" all 0 auto
 check "by NCCL beside TCP, every call, $n ranks" plain $n "$prog" all 0 nccl
 has 'and nothing is amiss' <(cat out err) "all: $n ranks, nccl and "
-check "by NCCL beside MPI, every call, $n ranks" timeout 600 mpirun --oversubscribe -n $n "$prog" all 0 nccl
+check "by NCCL beside MPI, every call, $n ranks" timeout -k 10 600 mpirun --oversubscribe -n $n "$prog" all 0 nccl
 equal 'no complaint' "$(grep -v '^\[hwloc' err)" ''
 
 # ---- what goes wrong in a run ----

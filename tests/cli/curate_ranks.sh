@@ -5,7 +5,7 @@
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
 command -v mpirun >/dev/null || bad 'mpirun is here' 'make deps installs it'
-ranks() { timeout 120 mpirun --oversubscribe -n "$@"; }
+ranks() { timeout -k 10 120 mpirun --oversubscribe -n "$@"; }
 for s in 1 2 3 4 5; do
     awk -v s=$s 'BEGIN {
         srand(s)

@@ -5,7 +5,7 @@
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=isolated
 # What Open MPI allocated and unloaded has no name any more by which a sanitizer could leave it out.
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0"
-ranks() { timeout 120 mpirun --oversubscribe -n "$@"; }
+ranks() { timeout -k 10 120 mpirun --oversubscribe -n "$@"; }
 command -v mpirun >/dev/null || bad 'mpirun is here' 'make deps installs it'
 
 # 4,000 documents of some hundred words: copies, near copies far apart, a template that many share, chains of

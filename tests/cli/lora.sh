@@ -96,13 +96,13 @@ if command -v mpirun >/dev/null && [ -e "$QUERN_MPI" ]; then
         "$zero2" "$zero3 $beside" "--use-distributed-optimizer --recompute-granularity full"; do
         rm -rf log.jsonl several
         # shellcheck disable=SC2086
-        check "2 ranks: $how" timeout 600 mpirun --oversubscribe -n 2 quern-train $two $how --log-file log.jsonl --save several
+        check "2 ranks: $how" timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $two $how --log-file log.jsonl --save several
         check "2 ranks: $how: the same training" close one.log log.jsonl 10
     done
     check "their checkpoint joined" quern checkpoint join several --save joined
     check "and merged" quern checkpoint merge several --save several-merged
     # shellcheck disable=SC2086
-    check "in bf16" timeout 600 mpirun --oversubscribe -n 2 quern-train $two $zero3 --bf16 --save low
+    check "in bf16" timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $two $zero3 --bf16 --save low
 else
     skip "ranks" "no MPI"
 fi

@@ -30,6 +30,15 @@ equal 'what each took' "$(grep -c 's of processor' build/tests.times)" 3
 status 'those with a pattern' 0 env B=build ONLY=goo bash tests/run.sh some
 equal 'their total' "$(tail -n 1 out)" '2 passed, 0 failed'
 
+# A file that does not end is ended, with what it has started.
+printf '%s\n' '. "$ROOT/tests/lib.sh"' 'ok begun' 'sleep 1000 & echo $! >"$ROOT/sleeps"' 'wait' >tests/some/stands.sh
+status 'a file stands still' 1 env B=build ROOT="$T" FILE_SECONDS=1 ONLY=stands bash tests/run.sh some
+has 'is said' out 'not ok - to end within 1 s'
+has 'with what it waits for' out ': sleep 1000'
+equal 'has failed' "$(tail -n 1 out)" '1 passed, 1 failed'
+for _ in $(seq 100); do lives=$(sed -nE 's/.*\) ([^Z]) .*/\1/p' "/proc/$(cat sleeps)/stat" 2>/dev/null) && [ "$lives" ] || break; sleep 0.05; done
+equal 'nothing of it runs' "$lives" ''
+
 # A long step is a line; of one that fails the end of its log.
 cp "$ROOT/tests/step.sh" tests
 status 'a step' 0 sh tests/step.sh 'building it' build/it.log sh -c 'seq 100; echo more >&2'

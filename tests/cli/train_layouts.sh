@@ -22,8 +22,8 @@ as_one documents 2 --context-parallel-size 2
 # Ranks that share the optimizer's state train as those that each have all of it, to the bit.
 # shellcheck disable=SC2086
 {
-    check 'two ranks' timeout 600 mpirun --oversubscribe -n 2 quern-train $gpt --log-file a.jsonl
-    check 'they share the optimizer' timeout 600 mpirun --oversubscribe -n 2 quern-train $gpt --log-file b.jsonl \
+    check 'two ranks' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt --log-file a.jsonl
+    check 'they share the optimizer' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt --log-file b.jsonl \
         --use-distributed-optimizer --ddp-bucket-size 5000 --overlap-grad-reduce --overlap-param-gather
 }
 same 'the same bits' <(losses a.jsonl) <(losses b.jsonl)
@@ -32,7 +32,7 @@ same 'the same bits' <(losses a.jsonl) <(losses b.jsonl)
 # shellcheck disable=SC2086
 {
     check 'one process' quern-train $gpt --deterministic --log-file a.jsonl
-    check 'two stages' timeout 600 mpirun --oversubscribe -n 4 quern-train $gpt --deterministic --log-file b.jsonl \
+    check 'two stages' timeout -k 10 600 mpirun --oversubscribe -n 4 quern-train $gpt --deterministic --log-file b.jsonl \
         --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1 --use-distributed-optimizer
 }
 same 'the same bits by stages' <(losses a.jsonl) <(losses b.jsonl)
@@ -41,7 +41,7 @@ same 'the same bits by stages' <(losses a.jsonl) <(losses b.jsonl)
 sed -n '11,$p' gpt.jsonl >rest.jsonl
 # shellcheck disable=SC2086
 {
-    check 'half of it, by stages' timeout 600 mpirun --oversubscribe -n 2 quern-train $gpt --pipeline-model-parallel-size 2 \
+    check 'half of it, by stages' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt --pipeline-model-parallel-size 2 \
         --exit-interval 10 --save half
     rm -f log.jsonl
     check 'the rest' quern-train $gpt --save half --log-file log.jsonl

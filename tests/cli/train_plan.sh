@@ -9,7 +9,7 @@ planned() {
     shift 2
     rm -rf store
     # shellcheck disable=SC2086
-    check "$name, $n ranks: $*" timeout 600 mpirun --oversubscribe -n "$n" quern-train ${!name} $small "$@"
+    check "$name, $n ranks: $*" timeout -k 10 600 mpirun --oversubscribe -n "$n" quern-train ${!name} $small "$@"
     equal "$name, $n ranks: $*: memory as planned" "$(grep '^memory allocated' out | grep -c 'as planned$')" 1
 }
 planned gpt 1 --save store

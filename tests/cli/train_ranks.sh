@@ -10,7 +10,7 @@ ranks() {
     local n=$1
     shift
     # shellcheck disable=SC2086
-    timeout 600 mpirun --oversubscribe -n "$n" quern-train $model $batch "$@"
+    timeout -k 10 600 mpirun --oversubscribe -n "$n" quern-train $model $batch "$@"
 }
 
 # shellcheck disable=SC2086
@@ -49,10 +49,10 @@ same 'the same files' <(cd x4 && sha256sum -- *) <(cd x1 && sha256sum -- *)
 check 'info of shares' quern-checkpoint info d4 --tensors
 has 'says how many' out 'slices'
 
-# A signal ends all after the same step.
+# A signal ends all after the same step.  mpirun kills what has not ended a second after it, unless told.
 # shellcheck disable=SC2086
-mpirun --oversubscribe -n 2 quern-train $model $batch --train-iters 1000000 --eval-interval 0 --log-file s.jsonl \
-    --save s >out 2>err </dev/null &
+OMPI_MCA_odls_base_sigkill_timeout=60 timeout -k 90 300 mpirun --oversubscribe -n 2 quern-train $model $batch \
+    --train-iters 1000000 --eval-interval 0 --log-file s.jsonl --save s >out 2>err </dev/null &
 pid=$!
 for _ in $(seq 200); do [ -s s.jsonl ] && break; sleep 0.05; done
 kill -TERM $pid

@@ -34,7 +34,7 @@ on_hosts() { # RANKS-A-HOST COMMAND...
     local list='' each=$1
     shift
     for i in $(seq "$HOSTS"); do list=$list${list:+,}10.77.0.$i:$each; done
-    ./agent 10.77.0.1 timeout 300 mpirun --host "$list" --mca plm_rsh_agent "$PWD/agent" --mca btl tcp,self \
+    ./agent 10.77.0.1 timeout -k 10 300 mpirun --host "$list" --mca plm_rsh_agent "$PWD/agent" --mca btl tcp,self \
         --mca btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 -x PATH -x LD_LIBRARY_PATH "$@"
 }
 sent() { # bytes that left all hosts

@@ -9,7 +9,7 @@ export QUERN_MPI=$B/lib/quern-mpi.so
 ranks() {
     local n=$1
     shift
-    timeout 600 mpirun --oversubscribe -n "$n" "$B/tests/checkpoint_ranks" "$@"
+    timeout -k 10 600 mpirun --oversubscribe -n "$n" "$B/tests/checkpoint_ranks" "$@"
 }
 
 # ---- any division to any other ----
@@ -52,7 +52,7 @@ mkdir kills
 last=0 lost=0 torn=0
 for i in $(seq 10); do
     rm -f said
-    timeout 600 mpirun --oversubscribe -n 3 "$B/tests/checkpoint_ranks" loop kills $((last + 1)) "$i" >said 2>err &
+    timeout -k 10 600 mpirun --oversubscribe -n 3 "$B/tests/checkpoint_ranks" loop kills $((last + 1)) "$i" >said 2>err &
     pid=$!
     while [ ! -s said ] && kill -0 $pid 2>kill.err; do sleep 0.01; done
     sleep "0.$((i * 37 % 40 + 10))"

@@ -27,7 +27,7 @@ ranks="--mock-data --num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq
 for how in "" "--bf16 --use-distributed-optimizer" \
     "--bf16 --fp8-format hybrid --use-distributed-optimizer --ddp-bucket-size 5000"; do
     for graph in none local; do
-        SIMT_LATE=1 SIMT_GRAPHS=1 status "two ranks $how, graphs: $graph" 0 timeout 200 mpirun --oversubscribe -n 2 quern-train \
+        SIMT_LATE=1 SIMT_GRAPHS=1 status "two ranks $how, graphs: $graph" 0 timeout -k 10 200 mpirun --oversubscribe -n 2 quern-train \
             $ranks $how --cuda-graph-impl $graph --log-file $graph.jsonl
         # Of 3 micro-batches in 4 steps the first of each kind are launched by themselves.
         n=$(grep -cE 'simt: ([6-9]|1[0-2]) graphs' err)

@@ -34,7 +34,7 @@ same 'experts, by NCCL: the same bits as over TCP' <(losses tcp.jsonl) <(losses 
 as_plain experts 4 8 $nccl $ep --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 5000
 
 rm -f log.jsonl
-check 'under mpirun' timeout 600 mpirun --oversubscribe -n 2 quern-train $few $nccl --log-file log.jsonl
+check 'under mpirun' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $few $nccl --log-file log.jsonl
 check 'the same training' close few.jsonl log.jsonl 8
 
 # ---- on the kernels, with streams ----

@@ -45,7 +45,7 @@ survives() {
     rm -rf store parts.jsonl whole.jsonl
     mkdir store
     # shellcheck disable=SC2086
-    check "$name: a run without a stop" timeout 300 mpirun --oversubscribe -n "$1" quern-train $flags $layout --log-file whole.jsonl
+    check "$name: a run without a stop" timeout -k 10 300 mpirun --oversubscribe -n "$1" quern-train $flags $layout --log-file whole.jsonl
     for i in $(seq $((kills / 2))); do
         # shellcheck disable=SC2086
         killed "${!i}" $layout
@@ -55,7 +55,7 @@ survives() {
     equal 'each went on from the last one committed' "$lost" ''
     [ "$(lines)" -ge $((kills / 2)) ] && [ $saving -gt 0 ] && ok "in $saving a save was under way" || bad 'saves under way' "$saving; $(lines) steps"
     # shellcheck disable=SC2086
-    check 'to the end' timeout 300 mpirun --oversubscribe -n "$1" quern-train $flags $layout --save store --save-interval 10 \
+    check 'to the end' timeout -k 10 300 mpirun --oversubscribe -n "$1" quern-train $flags $layout --save store --save-interval 10 \
         --async-save --log-file parts.jsonl
     same 'the losses of a run without a stop' <(losses whole.jsonl) <(losses parts.jsonl)
     check 'every checkpoint is whole' quern-checkpoint verify store
@@ -66,9 +66,9 @@ survives 'tensor and pipeline ranks' '--tensor-model-parallel-size 2 --pipeline-
 
 # The second rank alone has no room: training goes on, and what was saved before stands.
 # shellcheck disable=SC2086
-check 'some steps' timeout 300 mpirun --oversubscribe -n 2 quern-train $flags --save full --exit-interval 10 --log-file full.jsonl
+check 'some steps' timeout -k 10 300 mpirun --oversubscribe -n 2 quern-train $flags --save full --exit-interval 10 --log-file full.jsonl
 # shellcheck disable=SC2086,SC2016
-status 'no room for one rank' 3 timeout 300 mpirun --oversubscribe -n 2 bash -c '
+status 'no room for one rank' 3 timeout -k 10 300 mpirun --oversubscribe -n 2 bash -c '
     [ "$OMPI_COMM_WORLD_RANK" = 1 ] && ulimit -f 20; exec "$@"' x \
     quern-train $flags --save full --save-interval 20 --exit-interval 30 --async-save --log-file full.jsonl
 equal 'training went on' "$(wc -l <full.jsonl)" 30
@@ -83,7 +83,7 @@ if unshare -rm sh -c 'mount -t tmpfs none /mnt' 2>unshare.err; then
     # shellcheck disable=SC2016
     status 'a full disk' 3 unshare -rm bash -c '
         mount -t tmpfs -o size=600k none disk
-        timeout 300 mpirun --oversubscribe -n 4 "$@" >full.out 2>full.err
+        timeout -k 10 300 mpirun --oversubscribe -n 4 "$@" >full.out 2>full.err
         rc=$?
         cp -r disk copy
         exit $rc' x quern-train $flags --tensor-model-parallel-size 2 --pipeline-model-parallel-size 2 --save disk \

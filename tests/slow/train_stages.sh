@@ -14,7 +14,7 @@ pp=--pipeline-model-parallel-size virtual="--num-layers-per-virtual-pipeline-sta
 
 # trains NAME MODEL N ARG...: N ranks with ARG; leaves NAME.jsonl and the checkpoint jNAME.
 trains() {
-    local to=$1 model=$2 n=$3 rank1="timeout 600 mpirun --oversubscribe -n $3"
+    local to=$1 model=$2 n=$3 rank1="timeout -k 10 600 mpirun --oversubscribe -n $3"
     shift 3
     [ "$n" != 1 ] || rank1=
     rm -rf "$to" "$to.jsonl"
