@@ -10,7 +10,7 @@ template <enum dtype DT, enum act ACT> static __global__ void __launch_bounds__(
         float slope;
 #pragma unroll
         for (int j = 0; j < PACK; j++)
-            v.v[j] = act_of<ACT>(v.v[j], &slope);
+            v.v[j] = act_of<ACT, DT == DTYPE_BF16>(v.v[j], &slope);
         pack_put<DT>(y, i, n - i, v);
     }
 }
@@ -25,7 +25,7 @@ template <enum dtype DT, enum act ACT> static __global__ void __launch_bounds__(
 #pragma unroll
         for (int j = 0; j < PACK; j++) {
             float slope;
-            act_of<ACT>(v.v[j], &slope);
+            act_of<ACT, DT == DTYPE_BF16>(v.v[j], &slope);
             d.v[j] *= slope;
         }
         pack_put<DT>(dx, i, n - i, d);
@@ -42,7 +42,7 @@ template <enum dtype DT, enum act ACT> static __global__ void __launch_bounds__(
             float slope;
 #pragma unroll
             for (int j = 0; j < PACK; j++)
-                a.v[j] = act_of<ACT>(a.v[j], &slope) * up_of<ACT>(up.v[j], &slope);
+                a.v[j] = act_of<ACT, DT == DTYPE_BF16>(a.v[j], &slope) * up_of<ACT>(up.v[j], &slope);
             pack_put<DT>(y, r * f + i, f - i, a);
         }
 }
@@ -56,7 +56,7 @@ template <enum dtype DT, enum act ACT> static __global__ void __launch_bounds__(
             pack a = pack_get<DT>(x, at, f - i), up = pack_get<DT>(x, at + f, f - i), d = pack_get<DT>(dy, r * f + i, f - i);
 #pragma unroll
             for (int j = 0; j < PACK; j++) {
-                float slope, y = act_of<ACT>(a.v[j], &slope), up_slope, u = up_of<ACT>(up.v[j], &up_slope);
+                float slope, y = act_of<ACT, DT == DTYPE_BF16>(a.v[j], &slope), up_slope, u = up_of<ACT>(up.v[j], &up_slope);
                 a.v[j] = d.v[j] * u * slope;
                 up.v[j] = d.v[j] * y * up_slope;
             }

@@ -11,7 +11,6 @@
  * time. */
 
 enum { WARPS = 4, OWN = 16 * WARPS, FEW = 16, STAGES = 2 };
-#define LOG2E 1.44269504f
 
 /* Sends rows row0 .. row0 + ROWS - 1 of a head into a tile of rows of S elements; zeros from `rows` on. */
 template <int D, int S, int ROWS> static __device__ __forceinline__ void send(uint16_t *tile, const struct attention_view &v,

@@ -14,30 +14,46 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK) am
     add_amax(amax, most, part);
 }
 
-/* ---- what is converted: elements col .. col + 7 of row r, zeros from `left` on ---- */
+/* ---- what is converted: elements col .. col + 7 of row r, zeros from `left` on.  Where all of a square is there and lies as packs
+ * do (WHOLE, if `packed`) nothing has to be asked for an element ---- */
+
+template <enum dtype DT, bool WHOLE> static __device__ __forceinline__ pack source_get(const void *p, int64_t i, int64_t left)
+{
+    return WHOLE ? pack_whole<DT>((const char *)p + i * dtype_bytes<DT>()) : pack_get<DT>(p, i, left);
+}
 
 template <enum dtype DT> struct plain {
     enum { ROWS = DT == DTYPE_BF16 ? 4 : 2, BLOCKS = 3 }; /* rows that are loaded before the first is stored; blocks at once */
+    static __device__ __forceinline__ bool packed(const struct fp8_quantize &p)
+    {
+        return p.cols % PACK == 0 && (uintptr_t)p.x % 16 == 0;
+    }
+    template <bool WHOLE>
     static __device__ __forceinline__ pack get(const struct fp8_quantize &p, int64_t r, int64_t col, int64_t left)
     {
-        return pack_get<DT>(p.x, r * p.cols + col, left);
+        return source_get<DT, WHOLE>(p.x, r * p.cols + col, left);
     }
 };
 
 /* What act_fwd, act_bwd, glu_fwd or glu_bwd would have stored. */
 template <enum act ACT, bool GLU, bool BACK> struct activated {
     enum { ROWS = 2, BLOCKS = ACT == ACT_GELU_ERF ? 2 : 3 }; /* as registers go */
+    static __device__ __forceinline__ bool packed(const struct fp8_quantize &p)
+    {
+        return p.cols % (GLU && BACK ? 2 * PACK : PACK) == 0 && ((uintptr_t)p.x | (BACK ? (uintptr_t)p.dy : 0)) % 16 == 0;
+    }
+    template <bool WHOLE>
     static __device__ __forceinline__ pack get(const struct fp8_quantize &p, int64_t r, int64_t col, int64_t left)
     {
         int64_t f = GLU && BACK ? p.cols / 2 : p.cols, wide = GLU ? 2 * f : f, from = col < f ? col : col - f;
-        pack a = pack_get<DTYPE_BF16>(p.x, r * wide + from, left), up = {}, d = {};
+        pack a = source_get<DTYPE_BF16, WHOLE>(p.x, r * wide + from, left), up = {}, d = {};
         if (GLU)
-            up = pack_get<DTYPE_BF16>(p.x, r * wide + f + from, left);
+            up = source_get<DTYPE_BF16, WHOLE>(p.x, r * wide + f + from, left);
         if (BACK)
-            d = pack_get<DTYPE_BF16>(p.dy, r * f + from, left);
+            d = source_get<DTYPE_BF16, WHOLE>(p.dy, r * f + from, left);
 #pragma unroll
         for (int j = 0; j < PACK; j++) {
-            float slope, y = act_of<ACT>(a.v[j], &slope), up_slope, u = up_of<ACT>(up.v[j], &up_slope);
+            float slope, y = act_of<ACT, true>(a.v[j], &slope), up_slope, u = up_of<ACT>(up.v[j], &up_slope);
             if (!BACK)
                 y = GLU ? y * u : y;
             else if (GLU)
@@ -50,6 +66,39 @@ template <enum act ACT, bool GLU, bool BACK> struct activated {
     }
 };
 
+/* What a thread makes of its eight rows: their bytes in the square and in y, the columns' sums, the largest. */
+struct columns_so_far {
+    pack sum;
+    uint32_t most;
+};
+
+/* Rows r0 + from .. of a square, AT_ONCE of them, which are loaded before the first is stored. */
+template <typename SOURCE, enum fp8 TO, bool WHOLE, int AT_ONCE>
+static __device__ __forceinline__ void quantize_rows(const struct fp8_quantize &p, uint64_t *square, int64_t r0, int from, int j,
+                                                     int64_t col, float scale, struct columns_so_far *so_far)
+{
+    int64_t left = p.cols - col;
+    pack x[AT_ONCE];
+
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; k++)
+        x[k] = SOURCE::template get<WHOLE>(p, r0 + from + k, col, WHOLE || r0 + from + k < p.rows ? left : 0);
+#pragma unroll
+    for (int k = 0; k < AT_ONCE; k++) {
+        int64_t r = r0 + from + k;
+        uint64_t bytes = fp8_eight<TO>(x[k], scale);
+        so_far->most = larger(so_far->most, x[k]);
+#pragma unroll
+        for (int q = 0; q < PACK; q++)
+            so_far->sum.v[q] += x[k].v[q];
+        square[square_at(from + k, j)] = bytes;
+        if (WHOLE && p.y)
+            *(uint64_t *)(p.y + r * p.cols + col) = bytes;
+        else if (p.y && r < p.rows)
+            put_eight(p.y, r * p.cols + col, left, bytes);
+    }
+}
+
 /* A block has a square of 128 by 128, a thread 8 columns of 8 rows.  sums (NULL: not wanted): those of the columns of each 128
  * rows, in the order of the rows. */
 template <typename SOURCE, enum fp8 TO> static __global__ void __launch_bounds__(CUDA_BLOCK, SOURCE::BLOCKS)
@@ -59,29 +108,18 @@ template <typename SOURCE, enum fp8 TO> static __global__ void __launch_bounds__
     __shared__ uint32_t part[CUDA_WARPS];
     int64_t squares = (p.cols + SIDE - 1) / SIDE, r0 = blockIdx.x / squares * SIDE, c0 = blockIdx.x % squares * SIDE;
     int j = (int)threadIdx.x % UNITS, i = (int)threadIdx.x / UNITS;
-    int64_t col = c0 + 8 * j, left = p.cols - col;
+    int64_t col = c0 + 8 * j;
     float scale = *p.scale;
-    uint32_t most = 0;
-    pack sum = {}, x[SOURCE::ROWS];
+    struct columns_so_far so_far = {};
+
+    bool whole = r0 + SIDE <= p.rows && c0 + SIDE <= p.cols && SOURCE::packed(p) && (uintptr_t)p.y % 8 == 0;
 
 #pragma unroll 1
-    for (int from = 8 * i; from < 8 * i + 8; from += SOURCE::ROWS) {
-#pragma unroll
-        for (int k = 0; k < SOURCE::ROWS; k++)
-            x[k] = SOURCE::get(p, r0 + from + k, col, r0 + from + k < p.rows ? left : 0);
-#pragma unroll
-        for (int k = 0; k < SOURCE::ROWS; k++) {
-            int64_t r = r0 + from + k;
-            uint64_t bytes = fp8_eight<TO>(x[k], scale);
-            most = larger(most, x[k]);
-#pragma unroll
-            for (int q = 0; q < PACK; q++)
-                sum.v[q] += x[k].v[q];
-            square[square_at(from + k, j)] = bytes;
-            if (p.y && r < p.rows)
-                put_eight(p.y, r * p.cols + col, left, bytes);
-        }
-    }
+    for (int from = 8 * i, end = from + 8; from < end; from += whole ? SOURCE::ROWS : 1)
+        if (whole)
+            quantize_rows<SOURCE, TO, true, SOURCE::ROWS>(p, square, r0, from, j, col, scale, &so_far);
+        else
+            quantize_rows<SOURCE, TO, false, 1>(p, square, r0, from, j, col, scale, &so_far);
     __syncthreads();
     if (p.yt)
         square_turn(square, p.yt, r0, c0, p.cols, p.yt_ld ? p.yt_ld : p.rows);
@@ -89,7 +127,7 @@ template <typename SOURCE, enum fp8 TO> static __global__ void __launch_bounds__
         float *of = (float *)square, s = 0;
         int c = (int)threadIdx.x;
         __syncthreads();
-        pack_put<DTYPE_F32>(of, i * SIDE + 8 * j, PACK, sum);
+        pack_put<DTYPE_F32>(of, i * SIDE + 8 * j, PACK, so_far.sum);
         __syncthreads();
         for (int u = 0; u < UNITS && c < SIDE; u++)
             s += of[u * SIDE + c];
@@ -97,7 +135,7 @@ template <typename SOURCE, enum fp8 TO> static __global__ void __launch_bounds__
             sums[blockIdx.x / squares * p.cols + c0 + c] = s;
     }
     if (p.amax)
-        add_amax(p.amax, most, part);
+        add_amax(p.amax, so_far.most, part);
 }
 
 /* A thread a tensor: there are few, and their histories short. */

@@ -22,15 +22,27 @@ template <enum fp8 TO> static __device__ __forceinline__ uint32_t fp8_pair(float
 #endif
 }
 
-/* The largest of the bits of |x| so far. */
+/* The larger of two numbers; NaN if one is. */
+static __device__ __forceinline__ float max_or_nan(float a, float b)
+{
+#if defined(SIMT)
+    return ptx_max_nan_f32(a, b);
+#else
+    float r;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+    return r;
+#endif
+}
+
+/* The largest of the bits of |x| so far; those of NaN are larger than any number's. */
 static __device__ __forceinline__ uint32_t larger(uint32_t most, const pack &x)
 {
+    float m = __uint_as_float(most);
+
 #pragma unroll
-    for (int j = 0; j < PACK; j++) {
-        uint32_t u = __float_as_uint(x.v[j]) & 0x7fffffffu;
-        most = u > most ? u : most;
-    }
-    return most;
+    for (int j = 0; j < PACK; j++)
+        m = max_or_nan(m, fabsf(x.v[j]));
+    return __float_as_uint(m);
 }
 
 /* The block's largest to *amax; a maximum has no order.  part: CUDA_WARPS words. */
@@ -92,15 +104,31 @@ static __device__ __forceinline__ uint64_t get_eight(const uint8_t *p, int64_t i
     return v;
 }
 
-/* Byte j of v, and then of each of the seven others behind it: a column of eight rows. */
-static __device__ __forceinline__ uint64_t column_of(const uint64_t *v, int j)
+/* Four rows of four bytes, turned. */
+static __device__ __forceinline__ void turn_four(uint32_t v[4])
 {
-    uint64_t r = 0;
+    uint32_t a = __byte_perm(v[0], v[1], 0x5140), b = __byte_perm(v[2], v[3], 0x5140);
+    uint32_t c = __byte_perm(v[0], v[1], 0x7362), d = __byte_perm(v[2], v[3], 0x7362);
+
+    v[0] = __byte_perm(a, b, 0x5410), v[1] = __byte_perm(a, b, 0x7632);
+    v[2] = __byte_perm(c, d, 0x5410), v[3] = __byte_perm(c, d, 0x7632);
+}
+
+/* Eight rows of eight bytes, turned: by quarters of 4 by 4. */
+static __device__ __forceinline__ void turn_eight(uint64_t v[8])
+{
+    uint32_t quarter[2][2][4]; /* low or high rows, low or high bytes */
 
 #pragma unroll
-    for (int i = 0; i < 8; i++)
-        r |= (v[i] >> 8 * j & 0xff) << 8 * i;
-    return r;
+    for (int q = 0; q < 4; q++) {
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            quarter[q / 2][q % 2][k] = (uint32_t)(v[q / 2 * 4 + k] >> 32 * (q % 2));
+        turn_four(quarter[q / 2][q % 2]);
+    }
+#pragma unroll
+    for (int k = 0; k < 8; k++)
+        v[k] = quarter[0][k / 4][k % 4] | (uint64_t)quarter[1][k / 4][k % 4] << 32;
 }
 
 /* Where unit j of row r of a square lies: neither neighbours in a row nor those in a column meet a common bank. */
@@ -121,10 +149,18 @@ static __device__ __forceinline__ void square_turn(const uint64_t *square, uint8
 #pragma unroll
     for (int k = 0; k < 8; k++)
         v[k] = square[square_at(8 * i + k, j)];
+    turn_eight(v);
+    if (c + 8 <= cols && r + 8 <= ld && ((uintptr_t)yt | (uint64_t)ld) % 8 == 0) {
+        uint8_t *at = yt + c * ld + r;
+#pragma unroll
+        for (int k = 0; k < 8; k++, at += ld)
+            *(uint64_t *)at = v[k];
+        return;
+    }
 #pragma unroll
     for (int k = 0; k < 8; k++)
         if (c + k < cols && r < ld)
-            put_eight(yt, (c + k) * ld + r, ld - r, column_of(v, k));
+            put_eight(yt, (c + k) * ld + r, ld - r, v[k]);
 }
 
 #endif

@@ -44,6 +44,12 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     }
 }
 
+/* For each element, of numbers that are rounded to DT. */
+template <enum dtype DT> static __device__ __forceinline__ float opened(float x)
+{
+    return DT == DTYPE_BF16 ? sigmoid_fast(x) : sigmoid(x);
+}
+
 /* A gate for each element: times it, or (dx not NULL) the gate's gradient, whose rows are as the gate's. */
 template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     rows_kernel(void *y, const void *dx, const void *x, struct gate_rows g)
@@ -56,7 +62,7 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
                 d = pack_get<DT>(dx, at, left);
 #pragma unroll
             for (int l = 0; l < PACK; l++)
-                v.v[l] = dx ? d.v[l] * v.v[l] * sigmoid(-w.v[l]) : sigmoid(w.v[l]) * v.v[l];
+                v.v[l] = dx ? d.v[l] * v.v[l] * opened<DT>(-w.v[l]) : opened<DT>(w.v[l]) * v.v[l];
             pack_put<DT>(y, dx ? r * g.ld + i : at, left, v);
         }
 }

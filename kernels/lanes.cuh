@@ -34,7 +34,36 @@ static __device__ __forceinline__ uint32_t bf16_pair(float a, float b)
 static __device__ __forceinline__ float bf16_low(uint32_t pair) { return __uint_as_float(pair << 16); }
 static __device__ __forceinline__ float bf16_high(uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
 
+#define LOG2E 1.44269504f
+#define LN2 0.693147181f
+
+/* 2^x, within two units in the last place; 0 from far below. */
+static __device__ __forceinline__ float exp2_fast(float x)
+{
+#if defined(SIMT)
+    return ptx_ex2_approx_ftz_f32(x);
+#else
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+#endif
+}
+
+/* 1 / x, within a unit in the last place; 0 where it would be below 2^-126. */
+static __device__ __forceinline__ float reciprocal_fast(float x)
+{
+#if defined(SIMT)
+    return ptx_rcp_approx_ftz_f32(x);
+#else
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+#endif
+}
+
 static __device__ __forceinline__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
+/* The same to some 2^-16, which is enough for what is rounded to bf16; 0 below -87.3. */
+static __device__ __forceinline__ float sigmoid_fast(float x) { return reciprocal_fast(1.0f + exp2_fast(-LOG2E * x)); }
 
 /* What is left of x when it is stored as DT. */
 template <enum dtype DT> static __device__ __forceinline__ float rounded(float x)
@@ -42,6 +71,7 @@ template <enum dtype DT> static __device__ __forceinline__ float rounded(float x
     return DT == DTYPE_BF16 ? bf16_low(bf16_pair(x, 0)) : x;
 }
 
+template <enum dtype DT> static __device__ __forceinline__ constexpr int dtype_bytes() { return DT == DTYPE_BF16 ? 2 : 4; }
 template <enum dtype DT> static __device__ __forceinline__ float one_get(const void *p, int64_t i)
 {
     return DT == DTYPE_BF16 ? bf16_low(((const uint16_t *)p)[i]) : ((const float *)p)[i];
@@ -71,10 +101,22 @@ template <enum dtype DT> static __device__ __forceinline__ pack pack_whole(const
     return r;
 }
 
+template <enum dtype DT> static __device__ __forceinline__ void pack_put_whole(char *at, const pack &x)
+{
+    if (DT == DTYPE_BF16) {
+        uint4 w = {bf16_pair(x.v[0], x.v[1]), bf16_pair(x.v[2], x.v[3]), bf16_pair(x.v[4], x.v[5]), bf16_pair(x.v[6], x.v[7])};
+        *(uint4 *)at = w;
+    } else {
+        float4 a = {x.v[0], x.v[1], x.v[2], x.v[3]}, b = {x.v[4], x.v[5], x.v[6], x.v[7]};
+        ((float4 *)at)[0] = a;
+        ((float4 *)at)[1] = b;
+    }
+}
+
 /* Elements i .. i + 7 of p, zeros from `left` on. */
 template <enum dtype DT> static __device__ __forceinline__ pack pack_get(const void *p, int64_t i, int64_t left)
 {
-    const char *at = (const char *)p + i * (DT == DTYPE_BF16 ? 2 : 4);
+    const char *at = (const char *)p + i * dtype_bytes<DT>();
     pack r;
 
     if (left >= PACK && (uintptr_t)at % 16 == 0)
@@ -87,20 +129,15 @@ template <enum dtype DT> static __device__ __forceinline__ pack pack_get(const v
 
 template <enum dtype DT> static __device__ __forceinline__ void pack_put(void *p, int64_t i, int64_t left, const pack &x)
 {
-    char *at = (char *)p + i * (DT == DTYPE_BF16 ? 2 : 4);
+    char *at = (char *)p + i * dtype_bytes<DT>();
 
     if (left < PACK || (uintptr_t)at % 16) {
 #pragma unroll
         for (int j = 0; j < PACK; j++)
             if (j < left)
                 one_put<DT>(p, i + j, x.v[j]);
-    } else if (DT == DTYPE_BF16) {
-        uint4 w = {bf16_pair(x.v[0], x.v[1]), bf16_pair(x.v[2], x.v[3]), bf16_pair(x.v[4], x.v[5]), bf16_pair(x.v[6], x.v[7])};
-        *(uint4 *)at = w;
     } else {
-        float4 a = {x.v[0], x.v[1], x.v[2], x.v[3]}, b = {x.v[4], x.v[5], x.v[6], x.v[7]};
-        ((float4 *)at)[0] = a;
-        ((float4 *)at)[1] = b;
+        pack_put_whole<DT>(at, x);
     }
 }
 

@@ -140,16 +140,4 @@ static __device__ __forceinline__ void copy_wait()
 #endif
 }
 
-/* 2^x, within two units in the last place; 0 from far below. */
-static __device__ __forceinline__ float exp2_fast(float x)
-{
-#if defined(SIMT)
-    return ptx_ex2_approx_ftz_f32(x);
-#else
-    float r;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
-    return r;
-#endif
-}
-
 #endif

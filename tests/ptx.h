@@ -4,8 +4,8 @@
  *
  * Where PTX gives a bound of an error and no value, the error here is some number within the bound that differs from one operand
  * to the next and is the same in every run, so that what needs more than is promised is wrong.
- * Source: NVIDIA, PTX ISA, "Data Movement and Conversion Instructions: cvt", "Floating Point Instructions: ex2, rcp", "Matrix
- * multiply-accumulate operation using mma instruction".
+ * Source: NVIDIA, PTX ISA, "Data Movement and Conversion Instructions: cvt", "Floating Point Instructions: ex2, rcp,
+ * max", "prmt", "Matrix multiply-accumulate operation using mma instruction".
  */
 #ifndef TESTS_PTX_H
 #define TESTS_PTX_H
@@ -108,6 +108,27 @@ static inline float ptx_rcp_approx_ftz_f32(float x)
     if (isfinite(r) && (double)r != y && ptx_error(x) > 0)
         r = nextafterf(r, (double)r < y ? INFINITY : -INFINITY);
     return ptx_is_tiny(r) ? copysignf(0, r) : r;
+}
+
+/* ---- max and prmt ---- */
+
+static inline float ptx_max_nan_f32(float a, float b)
+{
+    return ptx_is_nan(a) || ptx_is_nan(b) ? ptx_float(PTX_NAN) : a > b || (a == b && !signbit(a)) ? a : b;
+}
+
+/* Four bytes of the eight of a (the low ones) and b, each named by four bits of which, the lowest first; with the fourth bit only
+ * its sign. */
+static inline uint32_t ptx_prmt_b32(uint32_t a, uint32_t b, uint32_t which)
+{
+    uint64_t all = (uint64_t)b << 32 | a;
+    uint32_t r = 0;
+
+    for (int i = 0; i < 4; i++) {
+        uint32_t byte = (uint32_t)(all >> 8 * (which >> 4 * i & 7)) & 0xff;
+        r |= (which >> 4 * i & 8 ? byte & 0x80 ? 0xff : 0 : byte) << 8 * i;
+    }
+    return r;
 }
 
 /* ---- matrices ---- */

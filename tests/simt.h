@@ -651,6 +651,7 @@ inline unsigned __float_as_uint(float x)
     memcpy(&u, &x, 4);
     return u;
 }
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned which) { return ptx_prmt_b32(a, b, which); }
 inline float __uint_as_float(unsigned u)
 {
     float x;

@@ -60,7 +60,7 @@ $B/tests/unit/twins_test: $B/tests/twins.c.o
 $B/tests/unit/twins_test $B/tests/unit/simt_test: $B/simt/tests/simt_kernels.cu.o
 $B/tests/unit/cudnn_test: $B/tests/train_twins/attention.c.o $B/tests/train_twins/tensor.c.o
 $B/tests/unit/gpu_operands_test: $B/bench/gpu_train/rows.c.o $B/bench/gpu_train/products.c.o
-SIMT_TESTS := $(patsubst %,$B/tests/unit/%_test,train_twins cudnn twins simt)
+SIMT_TESTS := $(patsubst %,$B/tests/unit/%_test,approximations train_twins cudnn twins simt)
 $(SIMT_TESTS): %: %.c.o $(SIMT_DEVICE) $B/tests/streams.c.o $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
 $B/tests/simt-cuda.so: $(SIMT_DEVICE) base/err.c tests/streams.c

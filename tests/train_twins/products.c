@@ -242,8 +242,9 @@ static void converted_behind(struct made *m, enum act act, bool glu, bool back, 
         const struct tensor *of[] = {&q[0][0], &q[0][1], &cells[0], &sums[0]}, *as[] = {&q[1][0], &q[1][1], &cells[1], &sums[1]};
         same(m, name_of(s, "FP8 through an activation", DTYPE_BF16, rows, f), of[i], as[i]);
     }
-    near(m, name_of(s, "largest, through an activation", DTYPE_BF16, rows, f), &cells[0], 1e-5, 1);
-    near(m, name_of(s, "sums, through an activation", DTYPE_BF16, rows, f), &sums[0], 1e-4, 3 * sqrt((double)rows));
+    /* of numbers in bf16, some of which are rounded to the other side */
+    near(m, name_of(s, "largest, through an activation", DTYPE_BF16, rows, f), &cells[0], 0x1p-7, 1);
+    near(m, name_of(s, "sums, through an activation", DTYPE_BF16, rows, f), &sums[0], 1e-3, 3 * sqrt((double)rows));
 }
 
 void twins_fp8_activations(struct twins *t)

@@ -145,6 +145,27 @@ static void errors_stay_in_bounds(void **s)
     assert_true(most_rcp <= 0x1p-23 && most_rcp > 0x1p-24);
 }
 
+/* ---- max and prmt ---- */
+
+static void largest_is_nan_where_one_is(void **s)
+{
+    (void)s;
+    assert_true(ptx_max_nan_f32(1, -2) == 1 && ptx_max_nan_f32(-3, -2) == -2 && ptx_max_nan_f32(INFINITY, 5) == INFINITY);
+    assert_int_equal(ptx_bits(ptx_max_nan_f32(0, -0.0f)), 0);
+    assert_int_equal(ptx_bits(ptx_max_nan_f32(-0.0f, 0)), 0);
+    assert_int_equal(ptx_bits(ptx_max_nan_f32(ptx_float(0xffc00001), 7)), PTX_NAN);
+    assert_int_equal(ptx_bits(ptx_max_nan_f32(7, ptx_float(0x7f800001))), PTX_NAN);
+}
+
+static void bytes_are_those_that_prmt_names(void **s)
+{
+    (void)s;
+    assert_int_equal(ptx_prmt_b32(0x33221100, 0x77665544, 0x3210), 0x33221100);
+    assert_int_equal(ptx_prmt_b32(0x33221100, 0x77665544, 0x5140), 0x55114400);
+    assert_int_equal(ptx_prmt_b32(0x33221100, 0x77665544, 0x7362), 0x77336622);
+    assert_int_equal(ptx_prmt_b32(0x7f8000ff, 0x01, 0xa984), 0xff00ff01);
+}
+
 /* ---- matrices ---- */
 
 /* Numbers without a pattern. */
@@ -265,6 +286,8 @@ int main(void)
         cmocka_unit_test(to_fp8),
         cmocka_unit_test(tables_hold),
         cmocka_unit_test(errors_stay_in_bounds),
+        cmocka_unit_test(largest_is_nan_where_one_is),
+        cmocka_unit_test(bytes_are_those_that_prmt_names),
         cmocka_unit_test(fragments_are_those_of_mma),
         cmocka_unit_test(sums_are_cut_off),
         cmocka_unit_test(rows_are_those_of_ldmatrix),
