@@ -118,6 +118,8 @@ static int settle_index(struct dedup_fuzzy_conf *c, int ranks, int n, char **arg
     c->texts = n > 0;
     for (int i = 1; i <= n; i++)
         c->texts &= !feed_is_pipe(argv[i]);
+    if (c->index_sets && !c->index)
+        return err_set(e, ERR_ARG, "--index-sets is beside an index: --index names none");
     if (!c->index || (c->texts && !c->index_sets))
         return 0;
     if (snprintf(sets, sizeof sets, "%s.sets", c->index) >= (int)sizeof sets)

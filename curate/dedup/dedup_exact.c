@@ -474,6 +474,8 @@ static int check(const struct dedup_exact_conf *c, struct err *e)
     TRY(dedup_keep_check(c->keep, c->by, e));
     if (c->key)
         TRY(dedup_key_check(c->key, e));
+    if (c->cluster_size)
+        TRY(dedup_size_check(c->cluster_size, e));
     if (c->memory && c->memory < 64 << 20)
         return err_set(e, ERR_ARG, "memory of less than 64M");
     if (c->bloom_count && (c->keep != KEEP_FIRST || c->memory || c->index || c->cluster_size || c->device == DEDUP_CUDA))

@@ -19,6 +19,8 @@ int dedup_fuzzy_settle(const struct dedup_fuzzy_conf *c, int *bands, int *rows, 
     if (c->pairs && !c->verify)
         return err_set(e, ERR_ARG, "pairs are listed only where they are verified");
     TRY(dedup_keep_check(c->keep, c->by, e));
+    if (c->cluster_size)
+        TRY(dedup_size_check(c->cluster_size, e));
     if (c->keep == KEEP_NONE)
         return err_set(e, ERR_ARG, "one of the documents that are alike must stay");
     if (c->report && !c->report_over)

@@ -143,6 +143,15 @@ int dedup_keep_check(int keep, const char *by, struct err *e)
     return by ? dedup_key_check(by, e) : 0;
 }
 
+int dedup_size_check(const char *field, struct err *e)
+{
+    if (!*field)
+        return err_set(e, ERR_ARG, "--cluster-size: a field without a name");
+    if (strcmp(field, "text") == 0 || strcmp(field, "id") == 0 || strcmp(field, "url") == 0)
+        return err_set(e, ERR_ARG, "--cluster-size '%s' would overwrite the %s of each document", field, field);
+    return 0;
+}
+
 int dedup_size_reply(uint64_t size, struct span *reply, struct arena *a, struct err *e)
 {
     *reply = arena_dup(a, (struct span){(const char *)&size, sizeof size});

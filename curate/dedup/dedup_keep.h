@@ -22,6 +22,8 @@ int dedup_keep_rank(int keep, const char *by, struct doc *d, uint64_t *rank, str
 /* How many documents a document that stays stands for, itself among them: a stage replies with it, and it becomes a field. */
 #define DEDUP_SIZE_OPT(field) \
     OPT_STR(0, "cluster-size", &(field), "FIELD", "write into this field of each document that stays how many there were of it")
+/* ERR_ARG: no name, or that of a field that a document cannot lose: its id, URL or text. */
+int dedup_size_check(const char *field, struct err *e);
 int dedup_size_reply(uint64_t size, struct span *reply, struct arena *a, struct err *e);
 int dedup_size_apply(struct doc *d, const char *field, struct span reply, struct err *e);
 #endif

@@ -15,6 +15,7 @@
 #include "base/rng.h"
 #include "curate/stream/feed.h"
 #include "curate/mix/mix_out.h"
+#include "curate/mix/mix_repeat.h"
 #include "curate/mix/mix_sort.h"
 #include "curate/mix/mix_sources.h"
 
@@ -26,6 +27,7 @@ struct mix {
     const struct mix_conf *c;
     struct mix_sources sources;
     struct mix_splits splits;
+    struct mix_repeat repeat;
     bool count_first;
     struct spill picks;
     struct mix_sort *sort;
@@ -37,6 +39,7 @@ struct mix {
     double read, written; /* bytes read of the sources before, in both readings; of lines written */
     double to_write;
     uint64_t bad, docs_in, bytes_in, docs_out;
+    uint64_t known; /* documents with the field to repeat by */
     double start;
     /* While a source is read. */
     struct feed feed;
@@ -51,6 +54,8 @@ struct mix {
 struct seen {
     uint64_t position, id; /* id: its hash, or the text's where there is none */
     uint64_t size, bytes, line; /* line: its bytes with the newline */
+    uint64_t times;             /* that it counts and is taken for one */
+    bool known;
     int split;
 };
 
@@ -78,7 +83,6 @@ static int split_of(const struct mix *m, uint64_t id)
 static uint64_t size_of(const struct mix *m, struct doc *d, struct err *e)
 {
     struct span raw = m->c->tokens && *m->c->tokens ? doc_raw(d, m->c->tokens) : (struct span){0};
-    char number[32], *end;
     double v;
 
     if (m->c->unit == MIX_DOCUMENTS)
@@ -91,13 +95,8 @@ static uint64_t size_of(const struct mix *m, struct doc *d, struct err *e)
         err_set(e, ERR_FORMAT, "no \"%s\" in the document", m->c->tokens);
         return UINT64_MAX;
     }
-    if (raw.n < sizeof number) {
-        memcpy(number, raw.p, raw.n);
-        number[raw.n] = '\0';
-        v = strtod(number, &end);
-        if (end == number + raw.n && v >= 0 && v < 1e15)
-            return (uint64_t)v;
-    }
+    if (mix_number(raw, &v))
+        return (uint64_t)v;
     err_set(e, ERR_FORMAT, "\"%s\" is no number of tokens", m->c->tokens);
     return UINT64_MAX;
 }
@@ -111,6 +110,7 @@ static int see(const struct mix *m, struct doc *d, uint64_t position, struct see
     *s = (struct seen){.position = position, .bytes = d->text.n, .size = size_of(m, d, e)};
     if (s->size == UINT64_MAX)
         return ERR_FORMAT;
+    TRY(mix_repeat_times(&m->repeat, d, &s->times, &s->known, e));
     s->id = hash_xxh3_64(id.p && !span_is(id, "null") ? d->id : d->text);
     s->split = split_of(m, s->id);
     return 0;
@@ -119,16 +119,16 @@ static int see(const struct mix *m, struct doc *d, uint64_t position, struct see
 /* First reading: sizes, and a pick for each document of the first split. */
 static void count_doc(struct mix *m, const struct seen *s, struct mix_source *sum, struct buf *picks, int *rc)
 {
-    struct mix_pick p = {chance(m, s, FOR_PICK, 0), s->size};
+    struct mix_pick p = {chance(m, s, FOR_PICK, 0), s->times * s->size};
 
     if (s->split) {
         sum->held++;
         sum->held_lines += s->line;
         return;
     }
-    sum->lines += s->line;
+    sum->lines += s->times * s->line;
     sum->docs++;
-    sum->size += s->size;
+    sum->size += s->times * s->size;
     sum->bytes += s->bytes;
     if (buf_put(picks, &p, sizeof p) < 0)
         *rc = ERR_NOMEM;
@@ -144,6 +144,8 @@ static int place_doc(struct mix *m, int thread, const struct seen *s, struct spa
 
     if (!s->split && m->count_first)
         copies = m->source->epochs + (chance(m, s, FOR_PICK, 0) < m->source->below);
+    if (!s->split)
+        copies *= s->times;
     for (uint64_t k = 0; k < copies; k++) {
         r.epoch = (uint32_t)k;
         r.key = m->step ? (m->before + s->position) * m->step : chance(m, s, FOR_ORDER, k);
@@ -157,7 +159,7 @@ static int place_doc(struct mix *m, int thread, const struct seen *s, struct spa
     if (!m->count_first) {
         sum->docs += !s->split;
         sum->held += s->split != 0;
-        sum->size += s->split ? 0 : s->size;
+        sum->size += s->split ? 0 : s->times * s->size;
         sum->bytes += s->split ? 0 : s->bytes;
     }
     __atomic_fetch_add(&m->placed[s->split], copies, __ATOMIC_RELAXED);
@@ -169,7 +171,7 @@ struct reader {
     struct json_reader *json;
     struct buf picks, line;
     struct mix_source sum;
-    uint64_t bad, docs, bytes;
+    uint64_t bad, docs, bytes, known;
 };
 
 static void say_bad(struct mix *m, struct reader *r, const struct item *it, const char *why)
@@ -203,6 +205,7 @@ static int read_item(struct mix *m, struct reader *r, int thread, int i, struct 
     TRY(rc);
     s.line = it->line.n + 1;
     r->docs++;
+    r->known += s.known;
     r->bytes += d.text.n;
     if (m->counting) {
         count_doc(m, &s, &r->sum, &r->picks, &rc);
@@ -271,6 +274,7 @@ static void add_sums(struct mix *m, const struct reader *r)
     if (m->counting || !m->count_first) {
         m->bad += r->bad;
         m->docs_in += r->docs;
+        m->known += r->known;
         m->bytes_in += r->bytes;
     }
 }
@@ -496,6 +500,7 @@ static int prepare(struct mix *m, struct err *e)
     struct mix_out_conf out = {c->output, &m->splits, c->shards, c->shard_size};
 
     TRY(mix_splits_parse(&m->splits, c->split, e));
+    TRY(mix_repeat_parse(&m->repeat, c->repeat_by, c->repeat, e));
     TRY(mix_out_open(&m->out, &out, e));
     TRY(mix_sources_read(&m->sources, c, e));
     TRY(account(m, &out, e));
@@ -522,6 +527,8 @@ static int run(struct mix *m, struct err *e)
     if (m->count_first)
         TRY(count_sources(m, e));
     TRY(place_sources(m, e));
+    if (m->repeat.field && !m->known && m->docs_in)
+        log_msg(LOG_WARN, "no document has \"%s\": none is repeated by it", m->repeat.field);
     mix_out_expect(m->out, m->placed);
     TRY(mix_sort_each(m->sort, put_out, m, e));
     TRY(mix_out_finish(m->out, e));

@@ -24,6 +24,7 @@ struct mix_conf {
     double max_epochs;       /* a budget that repeats a source more often is refused */
     const char *tokens;      /* field with the number of tokens; NULL: estimate */
     double bytes_per_token;
+    const char *repeat_by, *repeat; /* a field, NULL: none; and its steps (curate/mix/mix_repeat.h) */
     int64_t seed, split_seed;
     const char *split, *output;
     int64_t shards, shard_size, memory;
@@ -45,6 +46,8 @@ void mix_conf_init(struct mix_conf *c);
     OPT_ENUM('u', "unit", &(c).unit, "bytes|tokens|documents", "what the budget and shares count (bytes of text)"), \
     OPT_STR(0, "tokens-field", &(c).tokens, "NAME", "field with a document's number of tokens; else estimated"), \
     OPT_NUM(0, "bytes-per-token", &(c).bytes_per_token, 0.01, 1e6, "for the estimate"),                          \
+    OPT_STR(0, "repeat-by", &(c).repeat_by, "FIELD", "repeat a document by this number in it, as --repeat says"),           \
+    OPT_STR(0, "repeat", &(c).repeat, "LIST", "so: FROM:TIMES,...; by default 1:1,2:2,3:3,5:5,100:8,1000:1"),       \
     OPT_ENUM(0, "order", &(c).order, "shuffle|input", "order of the output"),                                    \
     OPT_ENUM(0, "key", &(c).key, "position|id", "what chance goes by: place in the source, or id"),              \
     OPT_INT(0, "seed", &(c).seed, 0, INT64_MAX, "of sampling and shuffling"),                                    \

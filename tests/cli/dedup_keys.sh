@@ -94,6 +94,11 @@ sizes "exact: within a bound of memory" "1:2 2:1 4:1 5:1 6:1" exact --memory 64M
 sizes "exact: those of --against do not count" "2:1 4:1 5:1 6:1" exact --against new.jsonl --against <(head -n 1 docs.jsonl)
 sizes "fuzzy: sizes" "1:2 2:1 4:1 5:1 6:1" fuzzy
 sizes "fuzzy: not verified" "2:1 3:2 4:1 5:1 6:1" fuzzy --no-verify --keep last
+for kind in exact fuzzy; do
+    for f in text id url ''; do status "$kind: the size is not to stand in '$f'" 2 quern-dedup $kind --cluster-size "$f" docs.jsonl; done
+    has "$kind: which is said" err "--cluster-size: a field without a name"
+done
+status "sets beside no index" 2 quern-dedup fuzzy --index-sets docs.jsonl
 printf 'input: docs.jsonl\nstages: [dedup exact: {cluster-size: one}, dedup fuzzy: {cluster-size: two}]\noutput: sizes.out\n' >plan.yaml
 status "in a plan" 0 quern-curate -q plan.yaml
 equal "the same" "$(sed 's/.*"id":"\([^"]*\)".*"one":\([0-9]*\),"two":\([0-9]*\)}/\1:\2:\3/' sizes.out | paste -sd ' ')" "1:2:1 2:1:1 4:1:1 5:1:1 6:1:1"

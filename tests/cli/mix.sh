@@ -56,6 +56,40 @@ status "a budget that repeats a source more than 4 times is refused" 2 quern-mix
 has "with source, times and bound" err "source 'a.jsonl' has 50000 tokens and would be taken 100000 times: more than 4 epochs (--max-epochs)"
 status "a bound of one's own" 0 quern-mix -b 150000 --max-epochs 10 b.jsonl
 has "allows it" err "source 'b.jsonl' is repeated: taken 10 times"
+
+# Documents by a number in them: the size of the cluster that each stands for.
+for n in 1 2 3 4 5 99 100 999 1000 0; do echo "{\"id\":\"s$n\",\"text\":\"0123456789\",\"cluster_size\":$n}"; done >sizes.jsonl
+echo '{"id":"none","text":"0123456789"}' >>sizes.jsonl
+often() { sed 's/.*"id":"\([^"]*\)".*/\1/' | sort | uniq -c | awk '{ print $2 ":" $1 }' | LC_ALL=C sort | tr '\n' ' '; }
+status "repeats by cluster size" 0 quern-mix -q --repeat-by cluster_size --stats stats.json sizes.jsonl
+equal "as FineWeb-2 did" "$(often <out)" "none:1 s0:1 s1000:1 s100:8 s1:1 s2:2 s3:3 s4:3 s5:5 s999:8 s99:5 "
+equal "which the statistics say" "$(taken documents_in)$(taken taken_documents)" "11 38 "
+cp out want
+for how in "-j3" "--memory 16M -j2"; do
+    # shellcheck disable=SC2086
+    quern-mix -q $how --repeat-by cluster_size sizes.jsonl >got
+    same "the same bytes, $how" got want
+done
+check "of a pipe" sh -c 'cat sizes.jsonl | quern-mix -q --repeat-by cluster_size >got'
+same "the same" got want
+status "by steps of one's own, 0 drops" 0 quern-mix -q --order input --repeat-by cluster_size --repeat 2:0,100:2 sizes.jsonl
+equal "in input order" "$(sed 's/.*"id":"\([^"]*\)".*/\1/' out | tr '\n' ' ')" "s1 s100 s100 s999 s999 s1000 s1000 s0 none "
+status "a budget counts what is repeated" 0 quern-mix -q --repeat-by cluster_size -b 38 -u documents --stats stats.json sizes.jsonl
+equal "as one epoch" "$(taken epochs)$(often <out)" "1 $(often <want)"
+status "what is held out is there once" 0 quern-mix -q --repeat-by cluster_size --split a=0.00001,b=0.99999 -o 'held-%s' sizes.jsonl
+equal "each" "$(wc -l <held-b)" 11
+sed 's/cluster_size/clustersize/' sizes.jsonl >misnamed.jsonl
+status "a field that no document has" 0 quern-mix --repeat-by cluster_size misnamed.jsonl
+has "is said" err 'no document has "cluster_size": none is repeated by it'
+printf '{"text":"a","cluster_size":"7"}\n{"text":"b","cluster_size":-1}\n{"text":"c","cluster_size":1}\n' >bad.sizes
+status "what is no number is a bad document" 1 quern-mix --repeat-by cluster_size bad.sizes
+has "named" err "'bad.sizes' at byte 32: \"cluster_size\" is no number to repeat by; skipped"
+equal "and the others are there" "$(cat out)" '{"text":"c","cluster_size":1}'
+for steps in '' : 1 1: :2 1:x 2:1,1:2 1:1,1:2 1:1.5 1:1001 1:-1 nan:1 1:1,,2:2; do
+    status "no steps: '$steps'" 2 quern-mix --repeat-by cluster_size --repeat "$steps" sizes.jsonl
+done
+status "steps of no field" 2 quern-mix --repeat 1:1 sizes.jsonl
+
 status "epochs that are asked for are not refused" 0 quern-mix -q --by epochs -s 10:b.jsonl -o ten.jsonl
 equal "but taken" "$(wc -l <ten.jsonl)" 3000
 status "what the disk has no room for is refused" 3 quern-mix -b 4e13 --max-epochs 1e6 big.jsonl -o never.jsonl
