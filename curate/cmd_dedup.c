@@ -5,6 +5,7 @@
 #include "curate/stages/stages.h"
 #include "curate/stream/driver.h"
 #include "curate/stream/ranks.h"
+#include "pipelines/token_cutter.h"
 
 static struct tool tool = {
     .name = "dedup",
@@ -206,6 +207,7 @@ int main(int argc, char **argv)
     char name[64];
     int code, n = 0;
 
+    dedup_tokenizers = &token_cutter;
     if (argc > 1 && strcmp(argv[1], "merge") == 0) {
         argv[1] = argv[0];
         return merge(argc - 1, argv + 1);

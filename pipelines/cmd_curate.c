@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/tool.h"
 #include "pipelines/curate.h"
+#include "pipelines/token_cutter.h"
 #include "curate/stream/driver.h"
 
 /* --check: what would run. */
@@ -138,6 +139,7 @@ int main(int argc, char **argv)
     int code, n, rc;
 
     curate_conf_init(&c);
+    dedup_tokenizers = &token_cutter;
     n = tool_begin(&t, opts, argc, argv, &code);
     if (n < 0)
         return code;

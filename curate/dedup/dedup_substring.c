@@ -14,6 +14,7 @@ struct substring {
     int width;
     size_t length;
     struct repeats *repeats;
+    void *cutter; /* by a tokenizer; NULL: none */
     struct buf ranges;
     struct dedup_left least;
     struct dedup_struck struck;
@@ -22,6 +23,7 @@ struct substring {
 struct worker {
     struct dedup_text text; /* first */
     struct dedup_tokens tokens;
+    void *cutter; /* of this thread */
     struct anchors anchors;
     struct buf out;
 };
@@ -37,6 +39,8 @@ static void substring_thread_close(void *stage, void *thread)
 
     (void)stage;
     dedup_text_close(&w->text);
+    if (w->cutter)
+        dedup_tokenizers->thread_close(w->cutter);
     dedup_tokens_free(&w->tokens);
     anchors_free(&w->anchors);
     buf_free(&w->out);
@@ -45,8 +49,15 @@ static void substring_thread_close(void *stage, void *thread)
 
 static int substring_thread_open(void *stage, void **thread, struct err *e)
 {
-    (void)stage;
-    return dedup_text_thread(thread, sizeof(struct worker), e);
+    const struct substring *s = stage;
+
+    TRY(dedup_text_thread(thread, sizeof(struct worker), e));
+    return s->cutter ? dedup_tokenizers->thread_open(s->cutter, &((struct worker *)*thread)->cutter, e) : 0;
+}
+
+static int cut(struct worker *w, struct span text, struct err *e)
+{
+    return w->cutter ? dedup_tokenizers->cut(w->cutter, &w->tokens, text, e) : dedup_tokens_cut(&w->tokens, text, e);
 }
 
 static int substring_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
@@ -61,7 +72,7 @@ static int substring_work(void *stage, void *thread, struct doc *d, struct verdi
 
     (void)v;
     if (s->width == 4) {
-        TRY(dedup_tokens_cut(&w->tokens, d->text, e));
+        TRY(cut(w, d->text, e));
         p = w->tokens.hash;
         h.n = w->tokens.n;
     }
@@ -157,7 +168,7 @@ static int64_t strike(const struct substring *s, struct worker *w, struct span t
 
     buf_clear(&w->out);
     if (s->width == 4)
-        TRY(dedup_tokens_cut(&w->tokens, text, e));
+        TRY(cut(w, text, e));
     for (size_t i = 0; i < n; i++) {
         size_t from = (size_t)range[2 * i], to = (size_t)range[2 * i + 1];
         if (s->width == 4) {
@@ -208,6 +219,8 @@ static void substring_close(void *stage)
     if (!s)
         return;
     repeats_close(s->repeats);
+    if (s->cutter)
+        dedup_tokenizers->close(s->cutter);
     buf_free(&s->ranges);
     free(s);
 }
@@ -230,6 +243,18 @@ void dedup_substring_conf_init(struct dedup_substring_conf *c)
     *c = (struct dedup_substring_conf){.length = 100, .memory = 1 << 30};
 }
 
+/* The tokenizer, if one is named. */
+static int open_cutter(struct substring *s, struct err *e)
+{
+    if (!s->c.tokenizer)
+        return 0;
+    if (!s->c.tokens)
+        return err_set(e, ERR_ARG, "of a tokenizer passages are so many tokens: --tokens says how many");
+    if (!dedup_tokenizers)
+        return err_set(e, ERR_UNSUPPORTED, "there are no tokenizers here");
+    return dedup_tokenizers->open(&s->cutter, s->c.tokenizer, e);
+}
+
 int dedup_substring_stage_open(struct stage *st, const struct dedup_substring_conf *c, struct err *e)
 {
     struct substring *s = calloc(1, sizeof *s);
@@ -244,7 +269,9 @@ int dedup_substring_stage_open(struct stage *st, const struct dedup_substring_co
     s->least = (struct dedup_left){c->min_words, c->min_sentences};
     status = rc.length * (size_t)rc.width < 8
                  ? err_set(e, ERR_ARG, "a passage must have at least 8 bytes or 2 tokens")
-                 : repeats_open(&s->repeats, &rc, e);
+                 : open_cutter(s, e);
+    if (status == 0)
+        status = repeats_open(&s->repeats, &rc, e);
     if (status < 0) {
         substring_close(s);
         return status;

@@ -9,6 +9,7 @@
 
 struct dedup_substring_conf {
     int64_t length, tokens;           /* of a passage: bytes; or tokens, if not 0 */
+    const char *tokenizer;            /* whose tokens; NULL: words and other characters */
     int keep;                         /* 0: the first copy; 1: none */
     int snap;                         /* what is struck is whole: 0 characters, 1 words, 2 lines */
     int64_t min_words, min_sentences; /* that must be left of a document that was shortened */
@@ -19,7 +20,9 @@ struct dedup_substring_conf {
 void dedup_substring_conf_init(struct dedup_substring_conf *c);
 #define DEDUP_SUBSTRING_OPTS(c)                                                                           \
     OPT_INT(0, "length", &(c).length, 16, 1 << 20, "bytes of a passage that comes again"),                \
-    OPT_INT(0, "tokens", &(c).tokens, 0, 1 << 18, "tokens of it instead, whatever white space is between; 0: bytes"), \
+    OPT_INT(0, "tokens", &(c).tokens, 0, 1 << 18, "tokens of it instead; 0: bytes"), \
+    OPT_IN(0, "tokenizer", &(c).tokenizer, "FILE",                                                        \
+           "whose tokens they are; without it words, whatever white space is between"), \
     OPT_ENUM(0, "keep", &(c).keep, "first|none", "of a passage that comes again"),                        \
     OPT_ENUM(0, "snap", &(c).snap, "char|word|line", "strike only what is whole"),                        \
     OPT_INT(0, "min-words", &(c).min_words, 0, INT64_MAX, "drop a shortened document with fewer words left"), \

@@ -8,11 +8,22 @@
 
 enum { MAX_TEXT = 1 << 30 };
 
+const struct dedup_cutter *dedup_tokenizers;
+
 void dedup_tokens_free(struct dedup_tokens *t)
 {
     free(t->hash);
     free(t->place);
     *t = (struct dedup_tokens){0};
+}
+
+int dedup_tokens_room(struct dedup_tokens *t, size_t n, struct err *e)
+{
+    int rc = mem_grow(&t->hash, &t->cap_hash, n, sizeof *t->hash);
+
+    if (rc == 0)
+        rc = mem_grow(&t->place, &t->cap_place, n, sizeof *t->place);
+    return rc < 0 ? err_set(e, rc, "out of memory for %zu tokens of a text", n) : 0;
 }
 
 static int add(struct dedup_tokens *t, struct span text, size_t from, size_t to)

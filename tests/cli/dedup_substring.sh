@@ -47,6 +47,48 @@ equal "goes" "$(cat out)" ""
 printf '{"id":"a","text":"x %s y"}\n{"id":"b","text":"%s"}\n' "$p" "${p// /\\n   }" >tok
 status "tokens" 0 quern-dedup substring --tokens 12 tok
 equal "do not mind white space" "$(cat out)" "{\"id\":\"a\",\"text\":\"x $p y\"}"
+
+# By the tokens of a tokenizer: what a brute force over its ids strikes.
+D=$ROOT/tests/data/tokenizer
+awk 'BEGIN { srand(4); for (i = 0; i < 60; i++) { t = ""
+    for (j = 0; j < 25; j++) t = t (rand() < .1 ? "  " : " ") (rand() < .3 ? "the mill grinds grain, and" : "w" int(rand() * 300))
+    print "{\"id\":\"" i "\",\"text\":\"" substr(t, 2) " caf\303\251 \346\227\245\346\234\254\"}" } }' >some
+quern-tokenizer encode --jsonl --tokenizer "$D/gpt2.json" some >ids
+for keep in first none; do # ids that are struck: of a window of 9 that came before, wholly in front of it; or that comes twice
+    tr -d '[]' <ids | awk -F'[, ]+' -v keep=$keep -v L=9 '
+        { n[NR] = NF; for (i = 1; i <= NF; i++) id[NR, i] = $i }
+        function window(d, i,    k, s) { s = ""; for (k = 0; k < L; k++) s = s id[d, i + k] " "; return s }
+        END {
+            for (d = 1; d <= NR; d++) for (i = 1; i + L - 1 <= n[d]; i++) { s = window(d, i)
+                if (!(s in times)) { doc[s] = d; at[s] = i }
+                times[s]++ }
+            for (d = 1; d <= NR; d++) {
+                for (i = 1; i + L - 1 <= n[d]; i++) { s = window(d, i)
+                    if (keep == "none" ? times[s] > 1 : doc[s] < d || at[s] + L <= i)
+                        for (k = 0; k < L; k++) gone[d, i + k] = 1 }
+                for (i = 1; i <= n[d]; i++) if (!((d, i) in gone)) printf "%s ", id[d, i]
+                print ""
+            }
+        }' | awk '{ gsub(/^ +| +$/, ""); gsub(/ +/, ","); print "[" $0 "]" }' >left.ids
+    quern-tokenizer decode --jsonl --tokenizer "$D/gpt2.json" left.ids | grep -v '^""$' >left
+    for how in "-j 1" "-j 3"; do
+        # shellcheck disable=SC2086
+        status "tokens of a tokenizer, $keep, $how" 0 quern-dedup substring -q $how --keep $keep --tokens 9 --tokenizer "$D/gpt2.json" some
+        sed 's/.*"text"://; s/}$//' out >texts
+        same "as by brute force" texts left
+    done
+    [ "$(wc -l <left)" = 60 ] && [ $((2 * $(wc -c <left))) -lt "$(wc -c <some)" ]
+    equal "some of it" $? 0
+done
+printf 'input: some\nstages: [dedup substring: {tokens: 9, tokenizer: "%s", keep: none}]\noutput: plan.out\n' "$D/gpt2.json" >plan.yaml
+mv out none
+status "in a plan" 0 quern-curate -q plan.yaml
+same "the same" plan.out none
+status "a tokenizer without a number of tokens" 2 quern-dedup substring --tokenizer "$D/gpt2.json" some
+status "no tokenizer" 3 quern-dedup substring --tokens 9 --tokenizer some some
+status "a tokenizer that changes texts" 1 quern-dedup substring --tokens 9 --tokenizer "$D/spm_llama.model" tok
+has "is told" err "its tokens are not its text at byte 0: a tokenizer that changes texts does not say what to strike; skipped"
+
 printf '{"id":"a","text":"one\\n%s\\ntwo"}\n{"id":"b","text":"three %s\\n%s\\nfour"}\n' "$p" "$p" "$p" >lines
 status "lines" 0 quern-dedup substring --length 40 --snap line lines
 has "are struck whole" out "{\"id\":\"b\",\"text\":\"three $p\\nfour\"}"
