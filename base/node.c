@@ -145,3 +145,21 @@ bool node_bool(const struct node *n, const char *key, bool fallback)
     const struct node *c = node_get(n, key);
     return c && c->type == NODE_BOOL ? c->integer != 0 : fallback;
 }
+
+int node_put_json(struct buf *b, const struct node *n)
+{
+    bool map = n->type == NODE_MAP, list = n->type == NODE_LIST;
+
+    if (!map && !list)
+        return n->type == NODE_STR ? json_put_string(b, n->str) : buf_put_span(b, n->str);
+    TRY(buf_putc(b, map ? '{' : '['));
+    for (const struct node *c = n->child; c; c = c->next) {
+        TRY(c != n->child ? buf_putc(b, ',') : 0);
+        if (map) {
+            TRY(json_put_string(b, c->key));
+            TRY(buf_putc(b, ':'));
+        }
+        TRY(node_put_json(b, c));
+    }
+    return buf_putc(b, map ? '}' : ']');
+}

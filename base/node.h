@@ -44,6 +44,9 @@ int node_parse_yaml(struct arena *a, struct span text, struct node **root, struc
 int node_load_json(struct arena *a, const char *path, struct node **root, struct err *e);
 int node_load_yaml(struct arena *a, const char *path, struct node **root, struct err *e);
 
+/* Appends it as JSON again, without blanks; numbers as they were written. */
+int node_put_json(struct buf *b, const struct node *n);
+
 /* The child of a MAP with this key, or NULL (also when n is NULL or no MAP). */
 const struct node *node_get(const struct node *n, const char *key);
 /* Its text if it is a STR, else NULL. */

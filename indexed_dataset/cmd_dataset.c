@@ -1,4 +1,4 @@
-/* quern dataset: info, verify, head, merge, filter, split. */
+/* quern dataset: info, verify, head, merge, filter, split, forget, trace. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +10,18 @@
 #include "indexed_dataset/idx_copy.h"
 #include "indexed_dataset/idx_read.h"
 #include "indexed_dataset/idx_stats.h"
-#include "indexed_dataset/ledger.h"
+#include "indexed_dataset/pages_seen.h"
 
 static struct {
     bool json, ledger;
+    int64_t step, row;
+    struct opt_list ids, urls, id_files, url_files, checkpoints;
+    const char *log, *cache;
     int64_t documents, skip, vocab;
     const char *output, *shares;
     int64_t seed;
     struct idx_wanted want;
-} o = {.documents = 5, .want = {.max_tokens = -1}, .seed = 1};
+} o = {.documents = 5, .want = {.max_tokens = -1}, .seed = 1, .row = -1};
 
 /* ---- info ---- */
 
@@ -268,9 +271,134 @@ static int split(const struct tool *t, char **part, int n)
     return code;
 }
 
+/* ---- forget and trace ---- */
+
+static int read_pages(struct page_list *pages, struct err *e)
+{
+    TRY(page_list_add(pages, PAGE_IDS, &o.ids, e));
+    TRY(page_list_add(pages, PAGE_URLS, &o.urls, e));
+    TRY(page_list_read(pages, PAGE_IDS, &o.id_files, e));
+    return page_list_read(pages, PAGE_URLS, &o.url_files, e);
+}
+
+/* Names the first pages that no ledger has, and counts the others. */
+static void tell_missing(const struct page_list *pages, const char *where)
+{
+    enum { SHOWN = 20 };
+    struct span name;
+    size_t at = 0, n = 0;
+
+    for (; page_list_missing(pages, &at, &name); n++)
+        if (n < SHOWN)
+            log_msg(LOG_WARN, "%s: no page '%.*s'", where, (int)(name.n < 400 ? name.n : 400), name.p);
+    if (n > SHOWN)
+        log_msg(LOG_WARN, "%s: %zu more pages are not there", where, n - SHOWN);
+}
+
+static int print_seen(void *arg, const struct pages_seen *s, struct err *e)
+{
+    struct buf b = {0};
+    int rc;
+
+    (void)arg;
+    if (!o.json) {
+        printf("%s: %s", s->checkpoint, s->documents ? "" : "saw none of them\n");
+        if (s->documents)
+            printf("saw %" PRIu64 " of them in %" PRIu64 " samples, the first in step %" PRId64 "\n", s->documents, s->samples,
+                   s->first_step);
+        return 0;
+    }
+    buf_puts(&b, "{\"checkpoint\":");
+    json_put_name(&b, s->checkpoint);
+    rc = buf_printf(&b, ",\"step\":%" PRId64 ",\"documents\":%" PRIu64 ",\"samples\":%" PRIu64 ",\"first_step\":%" PRId64 "}\n",
+                    s->step, s->documents, s->samples, s->first_step);
+    if (rc == 0)
+        fwrite(b.p, 1, b.n, stdout);
+    buf_free(&b);
+    return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
+
+static int forget_pages(struct page_list *pages, const char *part, int jobs, struct err *e)
+{
+    uint64_t kept, gone;
+
+    TRY(read_pages(pages, e));
+    TRY(idx_forget(o.output, part, pages, &kept, &gone, e));
+    tell_missing(pages, part);
+    log_msg(LOG_INFO, "%" PRIu64 " documents forgotten, %" PRIu64 " left: '%s'", gone, kept, o.output);
+    for (int i = 0; i < o.checkpoints.n; i++)
+        TRY(pages_seen(o.checkpoints.v[i], jobs, pages, print_seen, NULL, e));
+    return 0;
+}
+
+static int forget(const struct tool *t, char **part, int n)
+{
+    struct page_list pages = {0};
+    struct err e;
+    int rc;
+
+    if (!o.output || n != 1)
+        return tool_usage(t, "forget needs one PREFIX and --output PREFIX");
+    if (!o.ids.n && !o.urls.n && !o.id_files.n && !o.url_files.n)
+        return tool_usage(t, "forget: which pages? --ids, --urls, --id or --url");
+    rc = forget_pages(&pages, part[0], tool_jobs(t), &e);
+    page_list_free(&pages);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, EXIT_FINE);
+}
+
+static int print_piece(void *arg, const struct traced_piece *p, struct err *e)
+{
+    struct buf *b = arg;
+
+    buf_clear(b);
+    if (traced_piece_put(b, p) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    fwrite(b->p, 1, b->n, stdout);
+    return 0;
+}
+
+/* What a step saw, or who saw the pages. */
+static int trace_steps(struct page_list *pages, int jobs, struct err *e)
+{
+    const struct sample_trace_conf c = {.checkpoint = o.checkpoints.v[0], .of = -1, .log = o.log, .cache = o.cache, .jobs = jobs};
+    struct sample_trace *t = NULL;
+    struct buf line = {0};
+    int rc = read_pages(pages, e);
+
+    if (rc == 0)
+        rc = sample_trace_open(&t, &c, e);
+    if (rc == 0)
+        rc = o.step ? sample_trace_step(t, o.step, o.row, print_piece, &line, e) : sample_trace_find(t, pages, print_piece, &line, e);
+    if (rc == 0 && !o.step)
+        tell_missing(pages, o.checkpoints.v[0]);
+    sample_trace_close(t);
+    buf_free(&line);
+    return rc;
+}
+
+static int trace(const struct tool *t)
+{
+    struct page_list pages = {0};
+    bool names = o.ids.n || o.urls.n || o.id_files.n || o.url_files.n;
+    struct err e;
+    int rc;
+
+    if (o.checkpoints.n != 1)
+        return tool_usage(t, "trace needs one --checkpoint");
+    if (names == (o.step > 0))
+        return tool_usage(t, "trace: either --step, or pages by --ids, --urls, --id or --url");
+    if (o.row >= 0 && !o.step)
+        return tool_usage(t, "trace: --sample is one of a --step");
+    rc = trace_steps(&pages, tool_jobs(t), &e);
+    page_list_free(&pages);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, EXIT_FINE);
+}
+
+/* ---- */
+
 static bool is_known(const char *what)
 {
-    static const char *const all[] = {"info", "verify", "head", "merge", "filter", "split"};
+    static const char *const all[] = {"info", "verify", "head", "merge", "filter", "split", "forget", "trace"};
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (strcmp(what, all[i]) == 0)
@@ -278,11 +406,25 @@ static bool is_known(const char *what)
     return false;
 }
 
+static int run(const struct tool *t, const char *what, char **prefix, int n)
+{
+    if (*what == 't')
+        return n ? tool_usage(t, "trace takes no PREFIX: '%s'", prefix[0]) : trace(t);
+    if (n < 1)
+        return tool_usage(t, "%s: of which dataset?", what);
+    switch (*what) {
+    case 'm': return merge(t, prefix, n);
+    case 'f': return what[1] == 'o' ? forget(t, prefix, n) : filter(t, prefix, n);
+    case 's': return split(t, prefix, n);
+    default: return each(t, what, prefix, n);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct tool t = {
         .name = "dataset",
-        .usage = "info|verify|head|merge|filter|split [options] PREFIX...",
+        .usage = "info|verify|head|merge|filter|split|forget|trace [options] PREFIX...",
         .operands = OPT_NAMES_PREFIX,
         .action = true,
         .about = "look into indexed datasets of tokens, verify, merge and divide them",
@@ -295,7 +437,11 @@ int main(int argc, char **argv)
                    "merge   the documents of all PREFIXes, in order, as one dataset\n"
                    "filter  the documents of one PREFIX that meet all conditions\n"
                    "split   the documents of one PREFIX divided at random, each part in the order they had: with\n"
-                   "        --shares train:98,valid:2 into OUTPUT_train and OUTPUT_valid",
+                   "        --shares train:98,valid:2 into OUTPUT_train and OUTPUT_valid\n"
+                   "forget  the documents of one PREFIX with a ledger, without the pages named; with --checkpoint says which\n"
+                   "        checkpoints have seen them\n"
+                   "trace   no PREFIX: of a --checkpoint, as JSON lines, the documents that a --step was trained on, or the\n"
+                   "        steps that have seen the pages named. docs/provenance.md says more",
         .example = "printf '%s\\n' '{\"text\":\"One.\"}' '{\"text\":\"Two, three.\"}' >docs.jsonl\n"
                    "quern tokenizer train --vocab-size 300 -o tokenizer.json docs.jsonl\n"
                    "quern tokenize --tokenizer tokenizer.json --output-prefix my docs.jsonl\n"
@@ -303,7 +449,9 @@ int main(int argc, char **argv)
                    "quern dataset verify --vocab-size 300 my_text_document\n"
                    "quern dataset merge -o twice my_text_document my_text_document\n"
                    "quern dataset filter -o long --min-tokens 10 twice\n"
-                   "quern dataset split -o part --shares train:3,valid:1 twice",
+                   "quern dataset split -o part --shares train:3,valid:1 twice\n"
+                   "quern tokenize --tokenizer tokenizer.json --ledger --output-prefix known docs.jsonl\n"
+                   "quern dataset forget -o less --id docs.jsonl:0 known_text_document",
     };
     const struct opt opts[] = {
         OPT_HEAD("info and head"),
@@ -314,7 +462,7 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "ledger", &o.ledger, "hold PREFIX.ledger against tokens, sources and root (SHA-256)"),
         OPT_INT(0, "vocab-size", &o.vocab, 0, INT64_MAX, "ids must be below N; 0: do not look at them"),
         TOOL_JOBS(t),
-        OPT_HEAD("merge, filter and split"),
+        OPT_HEAD("merge, filter, split and forget"),
         OPT_FILE('o', "output", &o.output, "PREFIX", "the dataset to write; split: how their names begin",
                  OPT_NAMES_OUT_PREFIX),
         OPT_INT(0, "min-tokens", &o.want.min_tokens, 0, INT64_MAX, "filter: documents of at least so many tokens"),
@@ -323,6 +471,17 @@ int main(int argc, char **argv)
         OPT_IN(0, "drop", &o.want.drop, "FILE", "filter: those whose number is not"),
         OPT_STR(0, "shares", &o.shares, "NAME:X,...", "split: the names of the parts, and their shares"),
         OPT_INT(0, "seed", &o.seed, 0, INT64_MAX, "split: another seed, another division"),
+        OPT_HEAD("forget and trace"),
+        OPT_IN_LIST(0, "ids", &o.id_files, "FILE", "the documents whose id is a line of FILE"),
+        OPT_IN_LIST(0, "urls", &o.url_files, "FILE", "those whose URL is"),
+        OPT_LIST(0, "id", &o.ids, "ID", "the document of this id"),
+        OPT_LIST(0, "url", &o.urls, "URL", "those of this URL"),
+        OPT_FILES(0, "checkpoint", &o.checkpoints, "DIR", "a run's checkpoints, or one of them; forget takes several",
+                  OPT_NAMES_FOLDER),
+        OPT_INT(0, "step", &o.step, 1, INT64_MAX, "trace: what this step was trained on"),
+        OPT_INT(0, "sample", &o.row, -1, INT64_MAX, "trace: of its samples only this, from 0; -1: all"),
+        OPT_IN(0, "log-file", &o.log, "FILE", "trace: the run's log, for steps after the newest checkpoint"),
+        OPT_FOLDER(0, "data-cache-path", &o.cache, "DIR", "trace: the run's folder of indices, to save building them"),
         TOOL_OPTS(t),
         OPT_END,
     };
@@ -332,14 +491,10 @@ int main(int argc, char **argv)
     if (n < 0)
         return code;
     if (!is_known(what))
-        return tool_usage(&t, n ? "'%s' is not one of info, verify, head, merge, filter and split" : "what is to be done%s?",
-                          what);
-    if (n < 2)
-        return tool_usage(&t, "%s: of which dataset?", what);
-    switch (*what) {
-    case 'm': return merge(&t, argv + 2, n - 1);
-    case 'f': return filter(&t, argv + 2, n - 1);
-    case 's': return split(&t, argv + 2, n - 1);
-    default: return each(&t, what, argv + 2, n - 1);
-    }
+        code = tool_usage(&t, n ? "'%s' is not one of info, verify, head, merge, filter, split, forget and trace"
+                                : "what is to be done%s?", what);
+    else
+        code = run(&t, what, argv + 2, n - 1);
+    opt_lists_free(opts);
+    return code;
 }

@@ -102,6 +102,13 @@ static bool is_number(const char *s, double *v)
     return end != s && *end == '\0' && isfinite(*v);
 }
 
+int gpt_paths_word(const struct gpt_paths *p, int part)
+{
+    double v;
+
+    return p->n % 2 == 0 && p->n && is_number(p->word[0], &v) ? 2 * part + 1 : part;
+}
+
 static void blend_free(struct blend *b)
 {
     free(b->prefix);
@@ -384,6 +391,14 @@ int gpt_dataset_get_mask(const struct gpt_dataset *d, int64_t i, int32_t *mask, 
 
     TRY(find_sample(d, i, &part, &sample, e));
     return gpt_index_get_mask(&d->part[part], d->seq_length, sample, mask, e);
+}
+
+int gpt_dataset_pieces(const struct gpt_dataset *d, int64_t i, sample_piece_fn *fn, void *arg, struct err *e)
+{
+    int64_t part, sample;
+
+    TRY(find_sample(d, i, &part, &sample, e));
+    return gpt_index_pieces(&d->part[part], (int)part, d->seq_length, sample, fn, arg, e);
 }
 
 void gpt_dataset_close(struct gpt_dataset *d)

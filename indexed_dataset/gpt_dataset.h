@@ -14,6 +14,17 @@
 
 #include "base/err.h"
 
+/* A part of a sample: tokens [from, from + n) of a document of the dataset that was given as the path number `part` (of a blend:
+ * without its weights); they are the sample's from `at` on.  What such a function returns below 0 ends the work. */
+struct idx;
+struct sample_piece {
+    const struct idx *x;
+    int part;
+    uint64_t document;
+    int64_t from, n, at;
+};
+typedef int sample_piece_fn(void *arg, const struct sample_piece *p, struct err *e);
+
 enum gpt_split { GPT_TRAIN, GPT_VALID, GPT_TEST, GPT_SPLITS };
 
 /* Words as they stand behind --data-path: prefixes when their count is odd or the first
@@ -22,6 +33,9 @@ struct gpt_paths {
     const char *const *word;
     int n;
 };
+
+/* Which of them names dataset number `part`. */
+int gpt_paths_word(const struct gpt_paths *p, int part);
 
 struct gpt_conf {
     /* One distribution, split by `split` ("969,30,1"); or, split == NULL, one for each
@@ -54,6 +68,8 @@ int gpt_dataset_get(const struct gpt_dataset *d, int64_t i, int32_t *tokens, str
  * where it has one, else 0. */
 bool gpt_dataset_masked(const struct gpt_dataset *d);
 int gpt_dataset_get_mask(const struct gpt_dataset *d, int64_t i, int32_t *mask, struct err *e);
+/* The documents that sample i is cut from, in order. */
+int gpt_dataset_pieces(const struct gpt_dataset *d, int64_t i, sample_piece_fn *fn, void *arg, struct err *e);
 /* NULL is fine. */
 void gpt_dataset_close(struct gpt_dataset *d);
 

@@ -180,9 +180,11 @@ static int bad_index(const struct gpt_index *g, int64_t i, struct err *e)
                    "remove the cached indices", i, idx_prefix(g->x));
 }
 
-/* Sample i out of `of`, g->x or its mask. */
-static int copy_sample(const struct gpt_index *g, const struct idx *of, int64_t seq_length, int64_t i, int32_t *tokens,
-                       struct err *e)
+/* Tokens [from, from + n) of a sequence, which are a sample's from `at` on. */
+typedef int sequence_fn(void *arg, uint64_t sequence, int64_t from, int64_t n, int64_t at, struct err *e);
+
+/* Calls fn for each sequence that sample i is cut from. */
+static int each_sequence(const struct gpt_index *g, int64_t seq_length, int64_t i, sequence_fn *fn, void *arg, struct err *e)
 {
     int64_t s, first, from, last, to, have = 0, want = seq_length + 1;
 
@@ -204,22 +206,59 @@ static int copy_sample(const struct gpt_index *g, const struct idx *of, int64_t 
         n = (k == last ? to + 1 : idx_length(g->x, (uint64_t)doc)) - from;
         if (n < 0 || n > want - have || (n == 0 && k == last))
             return bad_index(g, i, e);
-        TRY(idx_tokens_i32(of, (uint64_t)doc, from, n, tokens + have, e));
+        TRY(fn(arg, (uint64_t)doc, from, n, have, e));
         have += n;
     }
     return have == want ? 0 : bad_index(g, i, e);
 }
 
+struct sample_copy {
+    const struct idx *of; /* the dataset or its mask */
+    int32_t *tokens;
+};
+
+static int copy_sequence(void *arg, uint64_t sequence, int64_t from, int64_t n, int64_t at, struct err *e)
+{
+    const struct sample_copy *c = arg;
+
+    return idx_tokens_i32(c->of, sequence, from, n, c->tokens + at, e);
+}
+
 int gpt_index_get(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *tokens, struct err *e)
 {
-    return copy_sample(g, g->x, seq_length, i, tokens, e);
+    return each_sequence(g, seq_length, i, copy_sequence, &(struct sample_copy){g->x, tokens}, e);
 }
 
 int gpt_index_get_mask(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *mask, struct err *e)
 {
     if (g->mask)
-        return copy_sample(g, g->mask, seq_length, i, mask, e);
+        return each_sequence(g, seq_length, i, copy_sequence, &(struct sample_copy){g->mask, mask}, e);
     for (int64_t j = 0; j <= seq_length; j++)
         mask[j] = 1;
     return 0;
+}
+
+struct piece_call {
+    struct sample_piece piece;
+    sample_piece_fn *fn;
+    void *arg;
+};
+
+static int call_piece(void *arg, uint64_t sequence, int64_t from, int64_t n, int64_t at, struct err *e)
+{
+    struct piece_call *c = arg;
+
+    TRY(idx_document_of(c->piece.x, sequence, &c->piece.document, &c->piece.from, e));
+    c->piece.from += from;
+    c->piece.n = n;
+    c->piece.at = at;
+    return n ? c->fn(c->arg, &c->piece, e) : 0;
+}
+
+int gpt_index_pieces(const struct gpt_index *g, int part, int64_t seq_length, int64_t i, sample_piece_fn *fn, void *arg,
+                     struct err *e)
+{
+    struct piece_call c = {{.x = g->x, .part = part}, fn, arg};
+
+    return each_sequence(g, seq_length, i, call_piece, &c, e);
 }

@@ -38,6 +38,10 @@ int gpt_index_get(const struct gpt_index *g, int64_t seq_length, int64_t i, int3
 /* Likewise of each 1 where it has a loss, else 0. */
 int gpt_index_get_mask(const struct gpt_index *g, int64_t seq_length, int64_t i, int32_t *mask, struct err *e);
 
+/* The documents of sample i; part: what the pieces say of theirs. */
+int gpt_index_pieces(const struct gpt_index *g, int part, int64_t seq_length, int64_t i, sample_piece_fn *fn, void *arg,
+                     struct err *e);
+
 /* ---- gpt_build.c ---- */
 
 /* What follows from the sizes alone. */

@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/rng.h"
-#include "indexed_dataset/ledger.h"
+#include "indexed_dataset/loss_mask.h"
+#include "indexed_dataset/page_list.h"
 
 enum { BLOCK = 8192, RECORDS = 1 << 20 }; /* sequences and documents appended at a time; bytes of their records */
 
@@ -158,15 +160,15 @@ static int copy_new(struct copy **c, const char *prefix, const struct part *p, s
     return rc;
 }
 
-/* Finishes if rc is 0, else gives up; frees; returns rc or what went wrong now. */
-static int copy_end(struct copy *c, int rc, struct err *e)
+/* Finishes if rc is 0, with what else PREFIX.sum.json is to say, or gives up; frees; returns rc or what went wrong now. */
+static int copy_end(struct copy *c, int rc, struct span sums, struct err *e)
 {
     if (!c)
         return rc;
     if (rc == 0)
         rc = flush(c, e);
     if (rc == 0)
-        rc = idx_commit(c->w, (struct span){0}, e);
+        rc = idx_commit(c->w, sums, e);
     else
         idx_abort(c->w);
     buf_free(&c->records);
@@ -231,7 +233,7 @@ int idx_merge(const char *prefix, const char *const *part, int n, struct err *e)
             rc = add_part(c, &p, e);
         part_close(&p);
     }
-    return copy_end(c, rc, e);
+    return copy_end(c, rc, (struct span){0}, e);
 }
 
 /* ---- filter ---- */
@@ -319,8 +321,109 @@ int idx_filter(const char *prefix, const char *part, const struct idx_wanted *wa
         rc = copy_new(&c, prefix, &p, e);
     if (rc == 0)
         rc = filter_documents(c, &p, want, keep, drop, kept, e);
-    rc = copy_end(c, rc, e);
+    rc = copy_end(c, rc, (struct span){0}, e);
     free(keep);
+    free(drop);
+    part_close(&p);
+    return rc;
+}
+
+/* ---- forget ---- */
+
+/* What PREFIX.sum.json is to say of tokens that are the part's but for the documents that went: how they were made.  What it
+ * says of the text that they were made of is not known of what is left. */
+static int put_sums(struct buf *b, const struct part *p, const struct idx_totals *left, uint64_t gone, struct err *e)
+{
+    static const char *const keys[] = {"tokenizer", "quern", "key", "eod", "append_eod", "allow_special"};
+    char path[IDX_PATH_MAX + 16], root[2 * SHA256_SUM + 1];
+    struct arena a = {0};
+    struct node *sums = NULL;
+    int rc;
+
+    snprintf(path, sizeof path, "%s.sum.json", idx_prefix(p->x));
+    rc = access(path, F_OK) == 0 ? node_load_json(&a, path, &sums, e) : 0;
+    for (size_t i = 0; rc == 0 && i < sizeof keys / sizeof *keys; i++) {
+        const struct node *n = node_get(sums, keys[i]);
+
+        if (n) {
+            buf_printf(b, "%s\"%s\":", b->n ? "," : "", keys[i]);
+            node_put_json(b, n);
+        }
+    }
+    arena_free(&a);
+    TRY(rc);
+    buf_printf(b, "%s\"documents\":%" PRIu64 ",\"tokens\":%" PRIu64 ",\"forgotten\":{\"documents\":%" PRIu64, b->n ? "," : "",
+               left->documents, left->tokens, gone);
+    if (p->ledger) {
+        sha256_hex(ledger_root(p->ledger), root);
+        buf_printf(b, ",\"of\":\"%s\"", root);
+    }
+    return buf_putc(b, '}') < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
+
+/* Writes PREFIX from the documents of p that are not among drop's bits. */
+static int copy_without(const char *prefix, const struct part *p, const uint8_t *drop, uint64_t *kept, struct err *e)
+{
+    const struct idx_wanted all = {.max_tokens = -1};
+    struct copy *c = NULL;
+    struct buf sums = {0};
+    int rc = copy_new(&c, prefix, p, e);
+
+    *kept = 0;
+    if (rc == 0)
+        rc = filter_documents(c, p, &all, NULL, drop, kept, e);
+    if (rc == 0)
+        rc = flush(c, e);
+    if (rc == 0) {
+        const struct idx_totals left = idx_totals(c->w);
+
+        rc = put_sums(&sums, p, &left, idx_n_documents(p->x) - *kept, e);
+    }
+    rc = copy_end(c, rc, buf_span(&sums), e);
+    buf_free(&sums);
+    return rc;
+}
+
+/* The same of the loss mask beside it, if there is one. */
+static int forget_mask(const char *prefix, const struct part *p, const uint8_t *drop, struct err *e)
+{
+    char to[IDX_PATH_MAX], of[IDX_PATH_MAX + 16];
+    struct idx *mask;
+    struct part m;
+    uint64_t kept;
+    int rc;
+
+    TRY(loss_mask_open(&mask, p->x, e));
+    if (!mask)
+        return 0;
+    idx_close(mask);
+    snprintf(of, sizeof of, "%s" LOSS_MASK_SUFFIX, idx_prefix(p->x));
+    if (snprintf(to, sizeof to, "%s" LOSS_MASK_SUFFIX, prefix) >= (int)sizeof to)
+        return err_set(e, ERR_ARG, "the prefix is too long: '%.80s...'", prefix);
+    rc = part_open(&m, of, e);
+    if (rc == 0)
+        rc = copy_without(to, &m, drop, &kept, e);
+    part_close(&m);
+    return rc;
+}
+
+int idx_forget(const char *prefix, const char *part, struct page_list *pages, uint64_t *kept, uint64_t *gone, struct err *e)
+{
+    uint8_t *drop = NULL;
+    struct part p;
+    int rc = part_open(&p, part, e);
+
+    *kept = *gone = 0;
+    if (rc == 0 && !p.ledger)
+        rc = err_set(e, ERR_ARG, "'%s' has no ledger, so its pages have no names", idx_prefix(p.x));
+    if (rc == 0)
+        rc = page_list_bits(pages, p.ledger, &drop, gone, e);
+    if (rc == 0)
+        rc = check_part(prefix, p.x, e);
+    if (rc == 0)
+        rc = forget_mask(prefix, &p, drop, e);
+    if (rc == 0)
+        rc = copy_without(prefix, &p, drop, kept, e);
     free(drop);
     part_close(&p);
     return rc;
@@ -387,7 +490,7 @@ int idx_split(const char *const *prefix, const double *share, int n, const char 
     if (rc == 0)
         rc = split_documents(c, left, &p, seed, e);
     for (int k = 0; k < IDX_SPLITS_MAX; k++)
-        rc = copy_end(c[k], rc, e);
+        rc = copy_end(c[k], rc, (struct span){0}, e);
     part_close(&p);
     return rc;
 }

@@ -22,6 +22,12 @@ struct idx_wanted {
  * file that is no number of a document. */
 int idx_filter(const char *prefix, const char *part, const struct idx_wanted *want, uint64_t *kept, struct err *e);
 
+/* Writes PREFIX from the documents of the part that are not in the list, as its ledger knows them; a loss mask beside it likewise
+ * (loss_mask.h).  PREFIX.sum.json says of the tokens what the part's does, and how many documents went.  *kept, *gone: how many
+ * stayed and went.  ERR_ARG: the part has no ledger. */
+struct page_list;
+int idx_forget(const char *prefix, const char *part, struct page_list *pages, uint64_t *kept, uint64_t *gone, struct err *e);
+
 enum { IDX_SPLITS_MAX = 64 };
 /* Divides the part's documents among n datasets: prefix[k] gets round(D * (share[0] + ... + share[k])) less what
  * those before it got, chosen by the seed: the same whatever the machine.  The shares, at least 0, are divided

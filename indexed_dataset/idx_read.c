@@ -216,6 +216,28 @@ int idx_document(const struct idx *x, uint64_t d, uint64_t *first, uint64_t *end
     return 0;
 }
 
+int idx_document_of(const struct idx *x, uint64_t i, uint64_t *document, int64_t *before, struct err *e)
+{
+    uint64_t lo = 0, hi = idx_n_documents(x), first = 0, end = 0;
+
+    /* Where each document is one sequence, i is its number. */
+    for (uint64_t d = i < hi ? i : hi / 2; lo < hi; d = lo + (hi - lo) / 2) {
+        TRY(idx_document(x, d, &first, &end, e));
+        if (i >= first && i < end) {
+            *document = d;
+            *before = 0;
+            for (uint64_t s = first; s < i; s++)
+                *before += idx_length(x, s);
+            return 0;
+        }
+        if (i < first)
+            hi = d;
+        else
+            lo = d + 1;
+    }
+    return err_set(e, ERR_FORMAT, "'%s.idx': sequence %" PRIu64 " is of no document", x->prefix, i);
+}
+
 #define WIDEN(type)                                                            \
     do {                                                                       \
         for (int64_t k = 0; k < n; k++) {                                      \

@@ -40,6 +40,8 @@ int idx_check_sequence(const struct idx *x, uint64_t i, struct err *e);
 /* The sequences [*first, *end) of document d; same errors. */
 int idx_document(const struct idx *x, uint64_t d, uint64_t *first, uint64_t *end,
                  struct err *e);
+/* The document that sequence i is of, and how many tokens of it stand before the sequence; i < idx_n_sequences. */
+int idx_document_of(const struct idx *x, uint64_t i, uint64_t *document, int64_t *before, struct err *e);
 /* Tokens [from, from + n) of sequence i as i32 (u8, i8, i16, u16, i32; a value outside
  * i32 of an i64 file is ERR_FORMAT, floats ERR_UNSUPPORTED). */
 int idx_tokens_i32(const struct idx *x, uint64_t i, int64_t from, int64_t n, int32_t *out,

@@ -287,15 +287,11 @@ static int64_t draw(struct sft_dataset *d, int64_t epoch, int64_t at)
     return (int64_t)d->drawn[at];
 }
 
-/* n tokens of a document, from one on, become those of the sample from `at` on. */
-static int put(struct sft_dataset *d, int64_t doc, int64_t from, int64_t n, const struct sft_sample *s, int64_t at, struct err *e)
-{
-    for (int64_t i = 0; i < n; i++)
-        s->starts[at + i] = (int32_t)at;
-    return document_tokens(d, doc, from, n, s->tokens + at, d->mask + at, e);
-}
+/* n tokens of a document, from one on, which are a sample's from `at` on. */
+typedef int stretch_fn(void *arg, int64_t doc, int64_t from, int64_t n, int64_t at, struct err *e);
 
-static int gather_whole(struct sft_dataset *d, int64_t i, const struct sft_sample *s, int64_t *at, struct err *e)
+/* Calls fn for each document of sample i of an epoch, in which they end at *at. */
+static int gather_whole(const struct sft_dataset *d, int64_t i, stretch_fn *fn, void *arg, int64_t *at, struct err *e)
 {
     for (int64_t k = d->first[i]; k < d->first[i + 1]; k++) {
         int64_t n;
@@ -304,13 +300,13 @@ static int gather_whole(struct sft_dataset *d, int64_t i, const struct sft_sampl
         n = n < d->seq ? n : d->seq;
         if (*at + n > d->seq)
             return err_set(e, ERR_FORMAT, "the lengths of documents changed while they are read");
-        TRY(put(d, d->order[k], 0, n, s, *at, e));
+        TRY(fn(arg, d->order[k], 0, n, *at, e));
         *at += n;
     }
     return 0;
 }
 
-static int gather_wrapped(struct sft_dataset *d, int64_t i, const struct sft_sample *s, int64_t *at, struct err *e)
+static int gather_wrapped(const struct sft_dataset *d, int64_t i, stretch_fn *fn, void *arg, int64_t *at, struct err *e)
 {
     int64_t begin = i * d->seq, all = d->first[d->docs], end = begin + d->seq < all ? begin + d->seq : all, lo = 0, hi = d->docs;
 
@@ -325,19 +321,41 @@ static int gather_wrapped(struct sft_dataset *d, int64_t i, const struct sft_sam
     for (; begin < end; lo++) {
         int64_t to = d->first[lo + 1] < end ? d->first[lo + 1] : end;
 
-        TRY(put(d, lo, begin - d->first[lo], to - begin, s, *at, e));
+        TRY(fn(arg, lo, begin - d->first[lo], to - begin, *at, e));
         *at += to - begin;
         begin = to;
     }
     return 0;
 }
 
+static int gather(struct sft_dataset *d, int64_t i, stretch_fn *fn, void *arg, int64_t *n, struct err *e)
+{
+    int64_t drawn = draw(d, i / d->n, i % d->n);
+
+    *n = 0;
+    return (d->conf.packing == SFT_WRAPPED ? gather_wrapped : gather_whole)(d, drawn, fn, arg, n, e);
+}
+
+struct filling {
+    struct sft_dataset *d;
+    const struct sft_sample *s;
+};
+
+static int fill(void *arg, int64_t doc, int64_t from, int64_t n, int64_t at, struct err *e)
+{
+    const struct filling *f = arg;
+
+    for (int64_t i = 0; i < n; i++)
+        f->s->starts[at + i] = (int32_t)at;
+    return document_tokens(f->d, doc, from, n, f->s->tokens + at, f->d->mask + at, e);
+}
+
 int sft_dataset_get(struct sft_dataset *d, int64_t i, const struct sft_sample *s, struct err *e)
 {
-    bool wrapped = d->conf.packing == SFT_WRAPPED, across = wrapped && !d->conf.apart;
-    int64_t drawn = draw(d, i / d->n, i % d->n), n = 0;
+    bool across = d->conf.packing == SFT_WRAPPED && !d->conf.apart;
+    int64_t n;
 
-    TRY(wrapped ? gather_wrapped(d, drawn, s, &n, e) : gather_whole(d, drawn, s, &n, e));
+    TRY(gather(d, i, fill, &(struct filling){d, s}, &n, e));
     for (int64_t j = n; j < d->seq; j++) { /* padding is a document of its own */
         s->tokens[j] = 0;
         s->starts[j] = (int32_t)n;
@@ -349,4 +367,25 @@ int sft_dataset_get(struct sft_dataset *d, int64_t i, const struct sft_sample *s
         s->targets[j] = next ? s->tokens[j + 1] : -1;
     }
     return 0;
+}
+
+struct stretch_call {
+    const struct sft_dataset *d;
+    sample_piece_fn *fn;
+    void *arg;
+};
+
+static int call_stretch(void *arg, int64_t doc, int64_t from, int64_t n, int64_t at, struct err *e)
+{
+    const struct stretch_call *c = arg;
+    const struct part *p = part_of(c->d, doc);
+
+    return c->fn(c->arg, &(struct sample_piece){p->x, (int)(p - c->d->part), p->first + (uint64_t)(doc - p->before), from, n, at}, e);
+}
+
+int sft_dataset_pieces(struct sft_dataset *d, int64_t i, sample_piece_fn *fn, void *arg, struct err *e)
+{
+    int64_t n;
+
+    return gather(d, i, call_stretch, &(struct stretch_call){d, fn, arg}, &n, e);
 }

@@ -42,6 +42,9 @@ int64_t sft_dataset_cut(const struct sft_dataset *d);
 /* Sample i, of whatever epoch.  Not thread-safe. */
 int sft_dataset_get(struct sft_dataset *d, int64_t i, const struct sft_sample *s, struct err *e);
 
+/* The documents of sample i, as gpt_dataset_pieces.  Not thread-safe. */
+int sft_dataset_pieces(struct sft_dataset *d, int64_t i, sample_piece_fn *fn, void *arg, struct err *e);
+
 /* ---- packing ---- */
 
 /* Best fit decreasing of n lengths (1 .. room) into bins of room: order[n] gets the indices, bin after bin, and first[n + 1]

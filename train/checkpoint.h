@@ -21,6 +21,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "indexed_dataset/checkpoint_history.h"
 #include "train/config.h"
 #include "train/params.h"
 #include "train/pieces.h"
@@ -38,6 +39,7 @@ struct checkpoint_info {
     struct checkpoint_arg *args;
     int n_args;
     struct guard guard;
+    struct span history; /* as JSON (indexed_dataset/history.h); empty: it has none, as those of version 0.1 */
 };
 
 /* ---- writing; train/saver.h is how ranks do it ---- */
@@ -63,7 +65,6 @@ int checkpoint_write(const struct checkpoint_folder *f, int rank, int ranks, con
 /* One rank, behind all others: entries are all ranks', in their order, each as checkpoint_write gave it.  A
  * checkpoint of the same step is replaced.  On failure what stood in dir stands; of this one nothing is left,
  * unless it is whole and only its name could not be made sure of.  ERR_LIMIT: metadata above CHECKPOINT_METADATA. */
-enum { CHECKPOINT_METADATA = 1 << 30 };
 int checkpoint_commit(const struct checkpoint_folder *f, const struct checkpoint_info *info, const struct span *entries,
                       int ranks, struct err *e);
 /* In its place: removes the folder. */
@@ -104,10 +105,6 @@ const char *checkpoint_path(const struct checkpoint *ck);
 bool checkpoint_has(const struct checkpoint *ck, enum checkpoint_part part);
 /* What its files hold, sorted. */
 const struct slices *checkpoint_slices(const struct checkpoint *ck);
-
-/* The steps in dir, newest first, in *steps (to be freed); how many, or < 0.  A dir that is not
- * there has none. */
-int checkpoint_steps(const char *dir, int64_t **steps, struct err *e);
 
 /* Fills pieces (slices_load): what each rank wants, whoever saved it, from the mapped files.  ERR_IO: a disk failed. */
 int checkpoint_load(const struct checkpoint *ck, struct device *dev, const struct piece *v, int n, struct err *e);

@@ -200,41 +200,6 @@ static int open_step(struct checkpoint **out, struct comm *group, const char *di
 
 /* ---- which one ---- */
 
-static int newest_first(const void *x, const void *y)
-{
-    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
-
-    return (a < b) - (a > b);
-}
-
-int checkpoint_steps(const char *dir, int64_t **steps, struct err *e)
-{
-    DIR *d = opendir(dir);
-    struct dirent *f;
-    struct buf b = {0};
-    int64_t step;
-    int end, n, rc = 0;
-
-    *steps = NULL;
-    if (!d)
-        return errno == ENOENT ? 0 : err_sys(e, ERR_IO, "cannot read folder '%s'", dir);
-    while (rc == 0 && (f = readdir(d))) {
-        end = 0;
-        if (sscanf(f->d_name, "iter_%" SCNd64 "%n", &step, &end) == 1 && end && !f->d_name[end] && step >= 0)
-            rc = buf_put(&b, &step, sizeof step);
-    }
-    closedir(d);
-    if (rc < 0) {
-        buf_free(&b);
-        return err_set(e, rc, "out of memory");
-    }
-    n = (int)(b.n / sizeof step);
-    *steps = (void *)b.p;
-    if (n)
-        qsort(*steps, (size_t)n, sizeof step, newest_first);
-    return n;
-}
-
 /* The step that latest_checkpointed_iteration.txt names; INT64_MAX if it is not there or names none.  ERR_NOMEM. */
 static int latest_step(const char *dir, int64_t *step, struct err *e)
 {

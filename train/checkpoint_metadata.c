@@ -2,26 +2,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/hash.h"
 #include "base/node.h"
+#include "indexed_dataset/history.h"
 #include "train/checkpoint.h"
 
 enum { FILES_MAX = 65536 };
-
-/* The text ends in ,"xxh3":"0123456789abcdef"}\n over all that is before it. */
-static int check_seal(const char *what, struct span text, struct err *e)
-{
-    char seal[32];
-    size_t n = strlen(",\"xxh3\":\"0123456789abcdef\"}\n");
-
-    if (text.n < n)
-        return err_set(e, ERR_FORMAT, "%s: cut short: %zu bytes", what, text.n);
-    snprintf(seal, sizeof seal, ",\"xxh3\":\"%016" PRIx64 "\"}\n",
-             hash_xxh3_64((struct span){text.p, text.n - n}));
-    if (memcmp(seal, text.p + text.n - n, n) != 0)
-        return err_set(e, ERR_FORMAT, "%s: damaged: its checksum does not match", what);
-    return 0;
-}
 
 /* False: it is of another type, or impossible. */
 static bool parse_field(const struct model_field *f, const struct node *n, struct model_config *m)
@@ -83,6 +68,23 @@ static int parse_args(struct arena *a, const struct node *n, struct checkpoint_i
     return 0;
 }
 
+/* Held against what a history may say, and put as text again. */
+static int parse_history(struct arena *a, const struct node *n, struct checkpoint_info *info, const char *what, struct err *e)
+{
+    struct history h = {0};
+    struct buf text = {0};
+    int rc = n ? history_parse(&h, n, what, e) : 0;
+
+    if (rc == 0 && n) {
+        if (history_put(&h, &text) == 0)
+            info->history = arena_dup(a, buf_span(&text));
+        rc = info->history.p ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    }
+    history_free(&h);
+    buf_free(&text);
+    return rc;
+}
+
 int checkpoint_parse_metadata(struct arena *a, const char *what, struct span text,
                               struct checkpoint_info *info, const struct node **files, struct err *e)
 {
@@ -91,7 +93,7 @@ int checkpoint_parse_metadata(struct arena *a, const char *what, struct span tex
     int64_t version;
 
     memset(info, 0, sizeof *info);
-    TRY(check_seal(what, text, e));
+    TRY(checkpoint_check_seal(what, text, e));
     if (node_parse_json(a, text, &root, e) < 0)
         return err_wrap(e, "%s", what);
     format = node_str(root, "format");
@@ -109,6 +111,7 @@ int checkpoint_parse_metadata(struct arena *a, const char *what, struct span tex
     info->guard.loss = node_num(node_get(root, "running"), "loss", 0);
     info->guard.norm = node_num(node_get(root, "running"), "grad_norm", 0);
     info->guard.n = node_int(node_get(root, "running"), "steps", 0);
+    TRY(parse_history(a, node_get(root, "history"), info, what, e));
     *files = node_get(root, "files");
     if (!*files || (*files)->type != NODE_LIST || (*files)->count < 1 || (*files)->count > FILES_MAX)
         return err_set(e, ERR_FORMAT, "%s: no files", what);

@@ -279,6 +279,10 @@ static int put_metadata(struct buf *b, const struct checkpoint_info *info, const
     TRY(buf_putc(b, '}'));
     TRY(buf_printf(b, ",\"running\":{\"loss\":%.17g,\"grad_norm\":%.17g,\"steps\":%" PRId64 "}", info->guard.loss,
                    info->guard.norm, info->guard.n));
+    if (info->history.n) {
+        TRY(buf_puts(b, ",\"history\":"));
+        TRY(buf_put_span(b, info->history));
+    }
     TRY(buf_puts(b, ",\"files\":["));
     for (int r = 0; r < ranks; r++) {
         if (!entries[r].n)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/node.h"
@@ -74,19 +75,33 @@ int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of,
     return 0;
 }
 
-/* Appends one word's root, if it is a dataset and no weight; *some: it has a ledger. */
-static int put_ledger(const char *word, struct buf *roots, bool *some, struct err *e)
+/* One word's root, "-" where the dataset has no ledger, "" where the word is no dataset but a weight. */
+static int root_of(const char *word, char hex[2 * SHA256_SUM + 1], struct err *e)
 {
-    char path[4096], hex[2 * SHA256_SUM + 1] = "-";
+    char path[4096];
     struct ledger *l;
 
+    *hex = '\0';
     if (snprintf(path, sizeof path, "%s.idx", word) >= (int)sizeof path || access(path, F_OK) != 0)
         return 0;
     TRY(ledger_open(&l, word, e));
     if (l)
         sha256_hex(ledger_root(l), hex);
-    *some = *some || l;
+    else
+        memcpy(hex, "-", 2);
     ledger_close(l);
+    return 0;
+}
+
+/* Appends one word's root, if it is a dataset; *some: it has a ledger. */
+static int put_ledger(const char *word, struct buf *roots, bool *some, struct err *e)
+{
+    char hex[2 * SHA256_SUM + 1];
+
+    TRY(root_of(word, hex, e));
+    if (!*hex)
+        return 0;
+    *some = *some || hex[1];
     return buf_printf(roots, "%s%s", roots->n ? " " : "", hex) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
 }
 
@@ -101,6 +116,44 @@ int data_ledgers(const struct train_config *c, struct buf *roots, struct err *e)
     if (!some)
         buf_clear(roots);
     return 0;
+}
+
+/* {"data-path":[word,...],"ledgers":[root,...] */
+static int put_paths(struct buf *b, const char *key, const struct opt_list *words, struct err *e)
+{
+    char hex[2 * SHA256_SUM + 1];
+
+    buf_puts(b, "{");
+    json_put_key(b, key);
+    for (int i = 0; i < words->n; i++) {
+        buf_puts(b, i ? "," : "[");
+        json_put_name(b, words->v[i]);
+    }
+    buf_puts(b, "],\"ledgers\":");
+    for (int i = 0; i < words->n; i++) {
+        TRY(root_of(words->v[i], hex, e));
+        buf_printf(b, "%s\"%s\"", i ? "," : "[", hex);
+    }
+    return buf_putc(b, ']');
+}
+
+int data_describe(const struct train_config *c, struct buf *b, struct err *e)
+{
+    static const char *const packing[] = {"bfd", "wrapped", "none"};
+    bool parts = c->part_path[GPT_TRAIN].n != 0;
+
+    if (c->mock_data)
+        return buf_puts(b, "{\"mock-data\":true}") < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+    TRY(put_paths(b, parts ? "train-data-path" : "data-path", parts ? &c->part_path[GPT_TRAIN] : &c->data_path, e));
+    if (!parts) {
+        json_put_key(b, "split");
+        json_put_name(b, c->split);
+    }
+    if (c->sft)
+        buf_printf(b, ",\"sft\":\"%s\"", packing[c->packing]);
+    buf_printf(b, ",\"seq-length\":%" PRId64 ",\"samples\":%" PRId64 ",\"seed\":%" PRIu32 "}", c->model.seq, c->samples,
+               (uint32_t)c->seed);
+    return b->failed ? err_set(e, ERR_NOMEM, "out of memory") : 0;
 }
 
 void data_wanted(const struct train_config *c, int64_t samples[GPT_SPLITS])

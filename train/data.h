@@ -50,10 +50,13 @@ bool data_masked(const struct data *d);
  * where none says it, and in *of the prefix of that one, as it stands in c.  ERR_FORMAT: such a file is damaged. */
 int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of, struct err *e);
 
-/* The samples that training and its evaluations take, by Megatron's formulae. */
 /* Appends the roots of the ledgers (indexed_dataset/ledger.h) of all datasets that the command line names, in its order and
  * with blanks between, "-" for one that has none; nothing where none has. */
 int data_ledgers(const struct train_config *c, struct buf *roots, struct err *e);
+/* Appends what decides of which documents each training sample is, as JSON, for the history in checkpoints
+ * (indexed_dataset/history.h): paths with the roots of their ledgers, split, seed, length and number of samples. */
+int data_describe(const struct train_config *c, struct buf *b, struct err *e);
+/* The samples that training and its evaluations take, by Megatron's formulae. */
 void data_wanted(const struct train_config *c, int64_t samples[GPT_SPLITS]);
 
 #ifdef __cplusplus

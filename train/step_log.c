@@ -112,10 +112,16 @@ static int put_line(struct buf *b, const struct trainer *t, const struct train_s
         TRY(put_sets(b, t, s->valid));
     if (s->n_scores)
         TRY(put_scores(b, s));
-    TRY(buf_printf(b, ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->batch, s->save_seconds));
+    TRY(buf_printf(b, ",\"first_sample\":%" PRId64 ",\"batch\":%" PRId64 ",\"save_s\":%.6f", s->first_sample, s->batch,
+                   s->save_seconds));
     for (int i = 0; i < PHASES; i++)
         TRY(buf_printf(b, ",\"%s_s\":%.6f", train_phase_name[i], s->phase[i]));
-    return buf_printf(b, ",\"cpu_s\":%.6f}\n", s->cpu_seconds);
+    TRY(buf_printf(b, ",\"cpu_s\":%.6f", s->cpu_seconds));
+    if (s->back_to >= 0)
+        TRY(buf_printf(b, ",\"rolled_back_to\":%" PRId64, s->back_to));
+    else if (s->skipped)
+        TRY(buf_puts(b, ",\"skipped\":true"));
+    return buf_puts(b, "}\n");
 }
 
 /* Writes a line that was put with status rc, and frees it. */

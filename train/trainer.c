@@ -78,6 +78,9 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool weight
         t->consumed = info->consumed;
         t->saved_step = info->iteration;
         t->guard = info->guard;
+        history_free(&t->history);
+        if (info->history.n)
+            TRY(history_read(&t->history, info->history, checkpoint_path(ck), e));
     }
     log_msg(LOG_INFO, "loaded %s%s", checkpoint_path(ck), finetune ? " (weights only, from step 0)" : "");
     return 0;
@@ -244,6 +247,8 @@ int trainer_open(struct trainer **out, struct train_config *c, struct device *de
     if (rc == 0)
         rc = keep_ledgers(t, e);
     if (rc == 0)
+        rc = data_describe(c, &t->of, e);
+    if (rc == 0)
         rc = data_open(&t->data, c, wanted, e);
     if (rc == 0)
         rc = open_memory(t, e);
@@ -277,6 +282,9 @@ void trainer_close(struct trainer *t)
     device_close(t->host);
     data_close(t->data);
     free(t->losses);
+    history_free(&t->history);
+    buf_free(&t->of);
+    buf_free(&t->history_text);
     arena_free(&t->arena);
     layout_close(&t->layout);
     if (trace_close(t->trace, &e) < 0)
@@ -353,9 +361,19 @@ static int roll_back(struct trainer *t, struct err *e)
     return 0;
 }
 
+/* The step counts, and its samples are consumed. */
+static int count_step(struct trainer *t, const struct train_step *s, struct err *e)
+{
+    const struct history_entry one = {.step = s->step, .steps = 1, .sample = t->consumed, .batch = s->batch, .skipped = s->skipped};
+
+    t->step++;
+    t->consumed += s->batch;
+    return history_add(&t->history, &one, buf_span(&t->of), e);
+}
+
 /* Says what is wrong with which batch, and does what is to be done.  The step counts, its samples are
  * consumed. */
-static int bad_step(struct trainer *t, const struct train_step *s, enum verdict_of_step v, struct err *e)
+static int bad_step(struct trainer *t, struct train_step *s, enum verdict_of_step v, struct err *e)
 {
     const struct train_config *c = t->config;
     int action = v == STEP_SPIKE ? c->spike_action : c->nan_action;
@@ -372,9 +390,13 @@ static int bad_step(struct trainer *t, const struct train_step *s, enum verdict_
     log_msg(LOG_WARN, "%s; %s", what, action == BAD_SKIP ? "skipped" : "rolling back");
     if (s->step > t->bad_step)
         t->bad_step = s->step;
-    t->step++;
-    t->consumed += s->batch;
-    return action == BAD_SKIP ? 0 : roll_back(t, e);
+    s->skipped = true;
+    TRY(count_step(t, s, e));
+    if (action == BAD_SKIP)
+        return 0;
+    TRY(roll_back(t, e));
+    s->back_to = t->step;
+    return 0;
 }
 
 static double cpu_seconds(void)
@@ -446,6 +468,8 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
     s->step = t->step + 1;
     s->lr = schedule_lr(&t->schedule, t->consumed);
     s->batch = train_config_batch(c, t->consumed);
+    s->first_sample = t->consumed;
+    s->back_to = -1;
     s->valid_loss = s->max_logit = NAN;
     s->save_seconds = t->save_seconds;
     t->save_seconds = 0;
@@ -466,9 +490,7 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
     guard_add(&t->guard, s->loss, s->grad_norm, c->spike_window);
     if (s->step > t->bad_step) /* after a roll back the steps up to there are no progress */
         t->bad = 0;
-    t->step++;
-    t->consumed += s->batch;
-    return 0;
+    return count_step(t, s, e);
 }
 
 /* ---- the loop ---- */
@@ -476,11 +498,15 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
 /* Begins to save, and beside no training ends: as save_progress. */
 static int save_here(struct trainer *t, struct err *e)
 {
-    struct checkpoint_info info = {t->step, t->consumed, t->config->model, t->args, t->n_args, t->guard};
+    struct checkpoint_info info = {t->step, t->consumed, t->config->model, t->args, t->n_args, t->guard, {0}};
 
     if (!t->saver || t->saved_step == t->step)
         return SAVER_NOTHING;
     TRY(go_on(t, save_progress(t, true, e), e));
+    buf_clear(&t->history_text); /* of which nobody writes any more */
+    if (history_put(&t->history, &t->history_text) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for the history of steps");
+    info.history = buf_span(&t->history_text);
     TRY(saver_start(t->saver, &info, e));
     t->saved_step = t->step;
     return t->config->async_save ? SAVER_NOTHING : save_progress(t, true, e);

@@ -11,6 +11,7 @@
 #include <signal.h>
 
 #include "comm/comm.h"
+#include "indexed_dataset/history.h"
 #include "kernels/threads.h"
 #include "train/checkpoint.h"
 #include "train/config.h"
@@ -46,6 +47,9 @@ struct train_step {
     const struct train_score *scores; /* (n_scores) after an evaluation */
     int n_scores;
     double save_seconds;  /* that a checkpoint behind the step before held training up */
+    int64_t first_sample; /* consumed before it */
+    bool skipped;         /* a bad step: no update was made of it */
+    int64_t back_to;      /* a bad step after which this one was gone back to; -1: none */
 };
 struct trainer;
 /* Scores the model as it is after a step, in s; all ranks call it together. */
@@ -77,6 +81,8 @@ struct trainer {
     double save_seconds;
     double *valid;             /* losses of the sets */
     int64_t step, consumed;    /* done so far */
+    struct history history;    /* of the steps whose weights these are, */
+    struct buf of, history_text; /* what it says of this run's data, and all of it as the last checkpoint has it */
     int64_t saved_step;        /* of the last checkpoint written or read; -1: none */
     struct arena arena;
     struct checkpoint_arg *args;

@@ -7,7 +7,7 @@
 #ifndef CURATE_NAME_TALLY_H
 #define CURATE_NAME_TALLY_H
 
-#include "curate/report/name_table.h"
+#include "base/name_table.h"
 
 struct name_count {
     uint64_t docs, bytes, chars, words;

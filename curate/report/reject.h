@@ -7,7 +7,7 @@
 #define CURATE_REJECT_H
 
 #include "curate/stream/feed.h"
-#include "curate/report/name_table.h"
+#include "base/name_table.h"
 
 /* A line of an account.  Strings are decoded, in the reader's memory or the line. */
 struct reject {

@@ -3,7 +3,7 @@
 #ifndef CURATE_WHY_H
 #define CURATE_WHY_H
 
-#include "curate/report/name_table.h"
+#include "base/name_table.h"
 
 /* An id may have several lines (several runs, or documents of one id); so many are kept, the
  * others counted.  So many survivors are followed one after another. */

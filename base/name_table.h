@@ -1,6 +1,6 @@
-/* curate/report/name_table.h -- different strings, numbered in the order in which they came. */
-#ifndef CURATE_NAME_TABLE_H
-#define CURATE_NAME_TABLE_H
+/* base/name_table.h -- different strings, numbered in the order in which they came. */
+#ifndef BASE_NAME_TABLE_H
+#define BASE_NAME_TABLE_H
 
 #include "base/err.h"
 #include "base/mem.h"

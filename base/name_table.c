@@ -1,4 +1,4 @@
-#include "curate/report/name_table.h"
+#include "base/name_table.h"
 
 #include <stdlib.h>
 
