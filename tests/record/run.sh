@@ -170,6 +170,7 @@ done
 step torch nanogpt_parity.py '->' $D/train/nanogpt.tsv
 step torch sft_parity.py $D/train/sft -- $D/train/sft
 step torch megatron_dataset.py '->' $D/indexed_dataset/megatron.txt
+step torch sample_trace.py '->' $D/train/sample_trace.txt
 if command -v fasttext >/dev/null; then
     step dialects fasttext_answers.py $D/fasttext -- $D/fasttext
 else
