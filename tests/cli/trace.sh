@@ -129,6 +129,19 @@ has 'some were undone' rollback.log '"rolled_back_to":'
 lacks 'what was undone is in no step' <(traced rollback $(seq 40) | cut -d' ' -f2 | tr '\n' ' ') \
     " $(grep rolled_back rollback.log | head -1 | grep -o '"first_sample":[0-9]*' | cut -d: -f2) "
 
+# Whole documents: an epoch sees each once.
+# shellcheck disable=SC2086
+check 'whole documents' quern train ${small/--log-interval 1000/} --data-path data --split 100,0,0 --sft --packing-strategy none \
+    --global-batch-size 4 --train-iters 10 --save sft
+equal 'each once in an epoch' "$(for s in $(seq 10); do quern dataset trace --checkpoint sft --step "$s"; done |
+    grep -o '"document":.*' | sort -t: -k2 -n | tr '\n' ' ')" "$(for d in $(seq 0 39); do printf '"document":%d,"tokens":[0,16]} ' "$d"; done)"
+# shellcheck disable=SC2086
+check 'wrapped' quern train $small --data-path data a --split 100,0,0 --sft --packing-strategy wrapped --global-batch-size 4 \
+    --train-iters 20 --save wrapped
+quern dataset trace --checkpoint wrapped --step 7 >wrapped.out
+has 'of the second dataset too' <(for s in $(seq 20); do quern dataset trace --checkpoint wrapped --step "$s"; done) '"dataset":"a"'
+lacks 'no sample is longer' wrapped.out '"at":[16'
+
 # Steps after the newest checkpoint, by the log.
 cp -r rollback early
 rm -r early/iter_*40

@@ -187,6 +187,7 @@ sweep 'dataset verify with a ledger' quern-dataset verify --ledger "$in/kept_tex
 sweep 'dataset merge with ledgers' quern-dataset merge "$in/kept_text_document" "$in/kept_text_document" -o out
 sweep 'dataset merge' quern-dataset merge "$dataset" "$dataset" -o out
 sweep 'dataset filter' quern-dataset filter "$dataset" --min-tokens 30 -o out
+sweep 'dataset forget' quern-dataset forget "$in/kept_text_document" --id b -o out
 sweep 'dataset split' FAIL_KEEP='^out_a' FAIL_RESUME=1 quern-dataset split "$dataset" --shares a:50,b:50 -o out
 
 # ---- models ----
@@ -197,6 +198,11 @@ tiny="--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --v
     --eval-iters 1 --eval-interval 1 --split 80,10,10 -j 1 --device cpu"
 # shellcheck disable=SC2086
 quern-train -q $tiny --data-path "$dataset" --train-iters 1 --save ck >/dev/null || bad 'a checkpoint'
+# shellcheck disable=SC2086
+quern-train -q $tiny --data-path 1 "$in/kept_text_document" 2 "$in/kept_text_document" --train-iters 1 --save kept >/dev/null || bad 'a blend'
+sweep 'dataset trace a step' quern-dataset trace --checkpoint "$in/kept" --step 1
+sweep 'dataset trace pages' quern-dataset trace --checkpoint "$in/kept" --id b
+sweep 'dataset forget and trace' quern-dataset forget "$in/kept_text_document" --id b --checkpoint "$in/kept" -o out
 # shellcheck disable=SC2086
 {
     sweep 'train' FAIL_ANY='stdout|log.jsonl' FAIL_KEEP='^(ck/|log.jsonl)' quern-train $tiny --data-path "$dataset" --train-iters 2 --save ck \
@@ -260,6 +266,7 @@ for format in megatron npy llmc; do
 done
 killed 'tokenize with a ledger' quern-tokenize -j1 --tokenizer "$in/tokenizer.json" --checkpoint 0 --ledger --output-prefix out "$in/docs.jsonl"
 killed 'dataset merge' quern-dataset merge "$in/kept_text_document" "$in/kept_text_document" -o out
+killed 'dataset forget' quern-dataset forget "$in/kept_text_document" --id b -o out
 killed 'dataset split' quern-dataset split "$dataset" --shares a:50,b:50 -o out
 killed 'tokenize conversations' quern-tokenize -j1 --tokenizer "$data/train/sft/tokenizer.json" --chat-template chatml --checkpoint 0 \
     --output-prefix out "$in/chat.jsonl"

@@ -78,7 +78,7 @@ static int end(void **state)
 static int save(int64_t step)
 {
     struct checkpoint_arg args[] = {{.name = "lr", .text = "0.001"}, {.name = "split", .text = "a \"quoted\", one"}};
-    struct checkpoint_info info = {step, step * 4, model, args, 2, {2.5, 0.1, step}};
+    struct checkpoint_info info = {step, step * 4, model, args, 2, {2.5, 0.1, step}, {0}};
 
     struct piece v[CHECKPOINT_PARTS * 64];
     struct saver *s;
