@@ -23,6 +23,7 @@ needs_clean := ICU
 needs_filter := ICU PSL
 needs_langid := CLD2
 needs_classify := ICU
+needs_perplexity := ICU
 needs_stats := ICU PSL
 needs_decontaminate := ICU NETTLE
 needs_curate := ICU BROTLI NETTLE PSL CLD2 DIVSUFSORT

@@ -19,6 +19,7 @@ static const struct {
     {"langid", "find the language of documents and lines"},
     {"filter", "drop documents of low quality by rules"},
     {"classify", "train a classifier; score documents with it"},
+    {"perplexity", "score documents by an n-gram language model (KenLM)"},
     {"dedup", "drop exact and near duplicates; strike repeated passages"},
     {"decontaminate", "keep evaluation sets out"},
     {"mix", "sample, blend, shuffle, split and shard"},

@@ -3,6 +3,7 @@
 #include "curate/extract/extract.h"
 #include "curate/report/corpus_stats.h"
 #include "curate/stages/doc_route.h"
+#include "pipelines/node_perplexity.h"
 #include "pipelines/node_tokenize.h"
 
 /* ---- extract ---- */
@@ -17,6 +18,12 @@ static int extract_source_open(struct source *s, const void *conf, char *const *
 static const struct stage_kind extract_kind = {"extract", sizeof(struct extract_conf), extract_init, extract_rules,
                                                extract_options, NULL, NULL};
 static const struct node_source extract_source = {extract_source_open, extract_restart, extract_close};
+
+/* ---- stages that need more than curation ---- */
+
+STAGE_FORM(lm, LM_OPTS)
+
+static const struct stage_kind perplexity_kind = STAGE_KIND("perplexity", lm, perplexity_rules, NULL);
 
 /* ---- ends ---- */
 
@@ -55,6 +62,7 @@ const struct stage_kind node_router = {"branches", sizeof(struct doc_route_conf)
 
 static const struct node_kind kinds[] = {
     {&extract_kind, &extract_source, NULL},
+    {&perplexity_kind, NULL, NULL},
     {&tokens_kind, NULL, &tokens_end},
     {&stats_kind, NULL, &stats_end},
 };

@@ -78,6 +78,8 @@ void encoder_share(struct encoder *enc, struct word_share *s)
     enc->share = s;
 }
 
+void encoder_tell_unknown(struct encoder *enc, struct buf *texts) { enc->rules.unigram.unknown = texts; }
+
 uint64_t encoder_specials_seen(const struct encoder *enc)
 {
     return enc->specials;

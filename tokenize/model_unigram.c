@@ -152,6 +152,12 @@ static bool is_unknown(const struct unigram *u, int32_t id)
     return id < 0 || (u->sums == UNIGRAM_DOUBLE && id == u->unknown);
 }
 
+static int tell_unknown(struct buf *texts, const uint8_t *p, size_t n)
+{
+    TRY(buf_put(texts, p, n));
+    return buf_putc(texts, 0);
+}
+
 /* The ids along the best way to nodes[n]. */
 static int64_t put_way(const struct unigram *u, struct unigram_scratch *s, const struct node *nodes, const uint8_t *p,
                        size_t n, uint32_t *ids)
@@ -177,6 +183,8 @@ static int64_t put_way(const struct unigram *u, struct unigram_scratch *s, const
             ids[count++] = (uint32_t)trie_find(&u->trie, (const char *)p + from, end - from);
         else
             count += put_unknown(u, p + from, end - from, ids + count);
+        if (s->unknown && ids[count - 1] == (uint32_t)u->unknown)
+            TRY(tell_unknown(s->unknown, p + from, end - from));
     }
     return (int64_t)count;
 }

@@ -34,6 +34,7 @@ struct unigram {
 
 struct unigram_scratch {
     struct buf nodes, path, ids;
+    struct buf *unknown; /* takes the text of each unknown token, in order, each ended by a NUL; NULL: it is not wanted */
 };
 
 int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score, uint32_t n_ids, struct err *e);

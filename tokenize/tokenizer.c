@@ -234,6 +234,15 @@ struct span tokenizer_bytes(const struct tokenizer *t, uint32_t id)
     return vocab_get(&t->vocab, id);
 }
 
+int64_t tokenizer_unknown(const struct tokenizer *t)
+{
+    if (!t->rules)
+        return -1;
+    return t->rules->model == MODEL_UNIGRAM ? t->rules->unigram.unknown
+           : t->rules->model == MODEL_CHARS ? t->rules->chars.unknown
+                                            : -1;
+}
+
 struct tokenizer_facts tokenizer_facts(const struct tokenizer *t)
 {
     struct tokenizer_facts f = {

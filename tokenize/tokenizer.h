@@ -86,6 +86,8 @@ int64_t tokenizer_eod(const struct tokenizer *t);
 const char *tokenizer_eod_from(const struct tokenizer *t);
 /* The id of exactly this token (its bytes; special and added tokens too), or -1. */
 int64_t tokenizer_find(const struct tokenizer *t, struct span token);
+/* The id of text that has no token, of a tokenizer whose tokens are made of characters; -1: it has none. */
+int64_t tokenizer_unknown(const struct tokenizer *t);
 /* Sets the bit of each special token in a map of tokenizer_vocab_size() bits, bit id % 8 of byte id / 8. */
 void tokenizer_mark_specials(const struct tokenizer *t, uint8_t *bits);
 /* The bytes that an id stands for, in the tokenizer's memory; p is NULL when there is
@@ -118,6 +120,8 @@ enum encoder_flags {
  * out's cap). */
 int encoder_encode(struct encoder *enc, struct span text, int flags, int width, struct buf *out,
                    struct err *e);
+/* From now on a Unigram model appends what each unknown token of a text stands for to texts, in order, each ended by a NUL. */
+void encoder_tell_unknown(struct encoder *enc, struct buf *texts);
 /* How many special tokens stood in text as plain text so far (never with
  * ENCODER_SPECIAL): for the report. */
 uint64_t encoder_specials_seen(const struct encoder *enc);

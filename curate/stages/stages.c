@@ -12,6 +12,7 @@
 #include "curate/extract/extract.h"
 #include "curate/filter/filter.h"
 #include "curate/language/langid.h"
+#include "curate/language/perplexity.h"
 #include "curate/stages/doc_route.h"
 
 /* The form of a stage that several ranks can do. */
@@ -92,6 +93,10 @@ const struct stage_rule *stage_rule_find(struct span stage, struct span rule)
 #if HAVE_ICU && HAVE_BROTLI && HAVE_NETTLE
     if (span_is(stage, "extract"))
         return find_rule(extract_rules, rule);
+#endif
+#if HAVE_ICU
+    if (span_is(stage, "perplexity"))
+        return find_rule(perplexity_rules, rule);
 #endif
     if (span_is(stage, "branches"))
         return find_rule(doc_route_rules, rule);

@@ -1,0 +1,63 @@
+/* quern perplexity: documents by an n-gram language model. */
+#include "curate/stream/driver.h"
+#include "pipelines/node_perplexity.h"
+
+static struct tool tool = {
+    .name = "perplexity",
+    .usage = "--lm FILE [options] [FILE...]",
+    .operands = OPT_NAMES_INPUT,
+    .about = "score documents by an n-gram language model (KenLM, ARPA); drop or sort them by perplexity",
+    .details =
+        "Sets the fields perplexity, perplexity_log10 (the base-10 logarithm of the text's\n"
+        "probability) and perplexity_tokens (words and ends of sentences): perplexity is\n"
+        "10^(-log10/tokens).  Probabilities are KenLM's, bit for bit; its binary files (probing\n"
+        "and trie, quantised, array-compressed) are mapped, ARPA files, compressed or not, read.\n\n"
+        "--cutoffs and --percentiles set perplexity_bucket as CCNet does: head, middle, tail;\n"
+        "--keep drops what is in other buckets.\n\n"
+        "As CCNet's own models want it: --tokenizer en.sp.model --normalize ccnet --sentences document.",
+    .example = "cat >tiny.arpa <<'END'\n"
+               "\\data\\\n"
+               "ngram 1=5\n"
+               "ngram 2=4\n"
+               "\n"
+               "\\1-grams:\n"
+               "-1.2\t<unk>\n"
+               "-99\t<s>\t-0.3\n"
+               "-0.6\t</s>\n"
+               "-0.5\tthe\t-0.2\n"
+               "-0.7\tmill\t-0.1\n"
+               "\n"
+               "\\2-grams:\n"
+               "-0.2\t<s> the\n"
+               "-0.3\tthe mill\n"
+               "-0.2\tmill </s>\n"
+               "-0.9\tthe the\n"
+               "\n"
+               "\\end\\\n"
+               "END\n"
+               "echo '{\"text\":\"the mill\"}' | quern perplexity --lm tiny.arpa --cutoffs 5,20",
+};
+
+int main(int argc, char **argv)
+{
+    struct lm_conf conf;
+    struct stage stage;
+    struct driver_conf driver = {0};
+    const struct opt opts[] = {
+        OPT_HEAD("Perplexity"),
+        LM_OPTS(conf),
+        OPT_HEAD("Documents"),
+        DRIVER_OPTS(driver),
+        TOOL_JOBS(tool), TOOL_PROGRESS(tool),
+        TOOL_OPTS(tool),
+        OPT_END,
+    };
+    struct err e;
+    int code, n;
+
+    lm_conf_init(&conf);
+    n = tool_begin(&tool, opts, argc, argv, &code);
+    if (n < 0)
+        return code;
+    return driver_one(&tool, &driver, &stage, lm_stage_open(&stage, &conf, &e), &e, n, argv);
+}
