@@ -9,6 +9,7 @@
 #include "base/failure.h"
 #include "base/log.h"
 #include "base/near.h"
+#include "base/program.h"
 #include "base/tool.h"
 
 static const struct {
@@ -24,6 +25,7 @@ static const struct {
     {"decontaminate", "keep evaluation sets out"},
     {"mix", "sample, blend, shuffle, split and shard"},
     {"curate", "a whole plan of these, resumable and shared by tasks"},
+    {"ablate", "which of several plans makes the better model"},
     {"why", "say why a document was dropped"},
     {"stats", "numbers of a corpus"},
     {"report", "a page about a run"},
@@ -45,24 +47,6 @@ static void list(char *buf, size_t size)
 
     for (size_t i = 0; i < N_COMMANDS && n < size; i++)
         n += (size_t)snprintf(buf + n, size - n, "\n  %-14s %s", commands[i].name, commands[i].about);
-}
-
-/* The path of quern-NAME beside this program, or the bare name for PATH. */
-static void locate(const char *name, char *path, size_t size)
-{
-    ssize_t n = readlink("/proc/self/exe", path, size - 1);
-    char *slash;
-
-    if (n > 0) {
-        path[n] = '\0';
-        slash = strrchr(path, '/');
-        if (slash && (size_t)(slash - path) + strlen(name) + 8 < size) {
-            snprintf(slash + 1, size - (size_t)(slash + 1 - path), "quern-%s", name);
-            if (access(path, X_OK) == 0)
-                return;
-        }
-    }
-    snprintf(path, size, "quern-%s", name);
 }
 
 /* Command name's program at path did not start: errno. */
@@ -122,7 +106,7 @@ int main(int argc, char **argv)
         const char *name = argv[1];
 
         log_init("quern", LOG_INFO);
-        locate(name, path, sizeof path);
+        program_path(name, path, sizeof path);
         argv[1] = path;
         execvp(path, argv + 1);
         return cannot_run(name, path);

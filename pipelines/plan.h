@@ -11,6 +11,7 @@
 #define PIPELINES_PLAN_H
 
 #include "base/file.h"
+#include "base/node.h"
 #include "comm/comm.h"
 #include "curate/stages/doc_route.h"
 #include "pipelines/nodes.h"
@@ -69,6 +70,8 @@ struct plan {
 /* Reads the plan.  If n > 0, its inputs are these n names, as the shell gave them, and its own are not looked for.
  * ERR_FORMAT names file and line; ERR_IO, ERR_NOMEM. */
 int plan_load(struct plan *p, const char *path, char *const *inputs, int n, struct err *e);
+/* The same of a tree that is one already and outlives the plan: lines in messages are those of its nodes, in `file`. */
+int plan_load_tree(struct plan *p, const char *file, const struct node *root, struct err *e);
 void plan_free(struct plan *p);
 
 /* Once outputs and inputs are final: fills in what follows from others, checks that every branch gives something, that each

@@ -370,6 +370,17 @@ static int read_plan(struct plan *p, const struct node *root, char *const *input
     return input && !n_inputs ? read_inputs(p, input, e) : 0;
 }
 
+int plan_load_tree(struct plan *p, const char *file, const struct node *root, struct err *e)
+{
+    int rc;
+
+    *p = (struct plan){.file = file};
+    rc = read_plan(p, root, NULL, 0, e);
+    if (rc < 0)
+        plan_free(p);
+    return rc;
+}
+
 int plan_load(struct plan *p, const char *path, char *const *inputs, int n, struct err *e)
 {
     struct node *root;

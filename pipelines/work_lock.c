@@ -188,6 +188,27 @@ int work_lock_take(struct work_lock *l, const char *folder, int task, int tasks,
     return 0;
 }
 
+int work_lock_try(struct work_lock *l, const char *folder, struct err *e)
+{
+    struct holder h = {"", 0};
+    int rc;
+
+    if (snprintf(l->path, sizeof l->path, "%s/lock.0.1", folder) >= (int)sizeof l->path)
+        return err_set(e, ERR_ARG, "the name '%.100s...' is too long", folder);
+    l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (l->fd < 0 && errno == ENOENT) /* who held it has removed the folder */
+        return 0;
+    if (l->fd < 0)
+        return err_sys(e, ERR_IO, "cannot write '%s'", l->path);
+    rc = try_lock(l->fd, &h, e);
+    if (rc == 1 && is_current(l->fd, l->path)) {
+        write_holder(l->fd);
+        return 1;
+    }
+    work_lock_drop(l);
+    return rc < 0 ? err_wrap(e, "'%s'", folder) : 0;
+}
+
 void work_lock_drop(struct work_lock *l)
 {
     if (l->fd >= 0)

@@ -1,0 +1,155 @@
+/* quern ablate: which variant of a plan makes the better model. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/tool.h"
+#include "pipelines/ablation_put.h"
+
+struct args {
+    struct ablation_conf conf;
+    const char *work, *stats, *report, *budget;
+    int64_t seeds;
+    bool dry;
+};
+
+/* --dry-run: the plans, and what would run. */
+static int show(const struct tool *t, const struct args *x, const struct ablation *a)
+{
+    for (int g = 0; g < a->n_groups; g++) {
+        char path[4096];
+
+        ablation_group_path(a, g, path);
+        printf("# quern curate %s/plan.yaml\n%.*s\n", path, (int)a->group[g].plan.n, a->group[g].plan.p);
+    }
+    for (int v = 0; v < a->n_variants; v++) {
+        char path[4096];
+
+        ablation_runs_path(a, v, path);
+        printf("%s: %s/1.json to %" PRId64 ".json\n", a->variant[v].name, path, a->seeds);
+    }
+    printf("%d variants, %" PRId64 " seeds%s: %" PRId64 " runs at most, each of %" PRId64 " steps of %" PRId64 " tokens\n",
+           a->n_variants, a->seeds, x->conf.halving ? " by halving" : "", a->seeds * a->n_variants, a->steps, a->step_tokens);
+    return tool_end(t, EXIT_FINE);
+}
+
+/* The page and the statistics, then the table. */
+static int tell(const struct ablation_finding *f, const struct ablation *a, struct err *e)
+{
+    struct buf table = {0}, json = {0}, page = {0};
+    int rc = 0;
+
+    if (ablation_put_table(f, &table) < 0 || ablation_put_json(f, &json) < 0 || ablation_put_page(f, &page) < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory for the results");
+    if (rc == 0 && a->stats)
+        rc = file_write_all(a->stats, buf_span(&json), e);
+    if (rc == 0 && a->report)
+        rc = file_write_all(a->report, buf_span(&page), e);
+    if (rc == 0)
+        fwrite(table.p, 1, table.n, stdout);
+    buf_free(&table);
+    buf_free(&json);
+    buf_free(&page);
+    return rc;
+}
+
+/* 1 if records were bad. */
+static int run(const struct args *x, const struct ablation *a, struct err *e)
+{
+    struct ablation_finding f = {0};
+    struct ablation_result r;
+    bool bad = false;
+    int rc = ablation_result_open(&r, a, e);
+
+    if (rc == 0)
+        rc = ablation_run(&x->conf, &r, e);
+    if (rc == 0)
+        rc = ablation_find(&f, a, &r, x->conf.halving, e);
+    if (rc == 0)
+        rc = tell(&f, a, e);
+    for (int v = 0; v < a->n_variants && rc == 0; v++)
+        bad |= r.data[v].bad > 0;
+    if (bad)
+        log_msg(LOG_WARN, "inputs have bad records; the logs in '%s/data' name them", a->work);
+    ablation_finding_free(&f);
+    ablation_result_free(&r, a);
+    return rc < 0 ? rc : bad;
+}
+
+/* What the command line says in place of the file. */
+static int override(const struct args *x, struct ablation *a, struct err *e)
+{
+    a->work = x->work ? x->work : a->work;
+    a->stats = x->stats ? x->stats : a->stats;
+    a->report = x->report ? x->report : a->report;
+    a->seeds = x->seeds ? x->seeds : a->seeds;
+    a->budget = x->budget ? ablation_duration(x->budget) : a->budget;
+    if (a->budget < 0)
+        return err_set(e, ERR_ARG, "--budget '%s' is no time: a number and s, m, h or d", x->budget);
+    if (strlen(a->work) > 3000)
+        return err_set(e, ERR_ARG, "the name '%.100s...' is too long", a->work);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "ablate",
+        .usage = "[options] FILE",
+        .operands = OPT_NAMES_INPUT,
+        .about = "which of several plans makes the better model",
+        .details =
+            "FILE is a plan of curation with variants of it, the options of a small model, and texts or tasks to evaluate it on. "
+            "Each variant is curated and tokenized, what variants have in common once; models are trained on it, each on as many "
+            "tokens, with several seeds; the variants are ranked by their scores, with intervals.\n\n"
+            "Each training is a process with one thread; -j says how many there are at once. An ablation that was killed goes on "
+            "when it is started again, and started several times, on any machines that see the work folder, it shares the work.\n\n"
+            "docs/ablation.md has the keys of the file.",
+        .example = "quern ablate --help",
+    };
+    struct args x = {.conf = {.wait = true}};
+    struct ablation a = {0};
+    const struct opt opts[] = {
+        OPT_HEAD("In place of what the file says"),
+        OPT_FOLDER(0, "work", &x.work, "FOLDER", "what a killed run goes on from; the default is FILE.work"),
+        OPT_OUT(0, "stats", &x.stats, "FILE", "write the result as JSON"),
+        OPT_OUT(0, "report", &x.report, "FILE", "write a page about it"),
+        OPT_INT(0, "seeds", &x.seeds, 0, ABLATION_SEEDS, "trainings of each variant; 0: as the file says"),
+        OPT_STR(0, "budget", &x.budget, "TIME", "seconds of processors, or 30m, 2h, 1d: as many seeds as fit"),
+        OPT_HEAD("Run"),
+        OPT_FLAG(0, "dry-run", &x.dry, "check the file, show the plans and what will run, and stop"),
+        OPT_FLAG(0, "halving", &x.conf.halving, "before seeds 3, 5, 9 and so on stop the worse half of the variants left"),
+        OPT_FLAG(0, "wait", &x.conf.wait, "wait for what other processes of this ablation work on"),
+        OPT_FLAG(0, "keep-models", &x.conf.keep, "keep each run's checkpoint and logs"),
+        TOOL_OPTS(t), TOOL_PROGRESS(t),
+        {OPT_TYPE_INT, 'j', "jobs", "N", "processes at once; 0: all processors; the result is the same for any N", &t.jobs, 0, 4096, 0, 0,
+         NULL, OPT_NAMES_NOTHING},
+        OPT_END,
+    };
+    struct err e;
+    int code, n = tool_begin(&t, opts, argc, argv, &code), rc;
+
+    if (n < 0)
+        return code;
+    if (n != 1)
+        return tool_usage(&t, n ? "it takes one file" : "which ablation?");
+    x.conf.jobs = tool_jobs(&t);
+    x.conf.a = &a;
+    log_init("quern-ablate", t.quiet ? LOG_ERROR : t.verbose ? LOG_DEBUG : LOG_WARN); /* not what each stage says as it is tried */
+    rc = ablation_load(&a, argv[1], &e);
+    log_init("quern-ablate", t.quiet ? LOG_ERROR : t.verbose ? LOG_DEBUG : LOG_INFO);
+    if (rc == 0)
+        rc = override(&x, &a, &e);
+    if (rc == 0)
+        rc = ablation_plans(&a, &e);
+    if (rc == 0 && x.dry)
+        code = show(&t, &x, &a);
+    else if (rc == 0)
+        rc = run(&x, &a, &e);
+    if (rc < 0)
+        code = tool_fail(&t, &e);
+    else if (!x.dry)
+        code = tool_end(&t, rc ? EXIT_SOME_BAD : EXIT_FINE);
+    ablation_free(&a);
+    return code;
+}
