@@ -33,12 +33,14 @@ static int check_model(struct ablation *a, const struct node *model, int64_t voc
     rc = opts ? opt_set_map(opts, "model", model, a->file, &a->arena, e) : ablation_no_memory(e);
     c.model.vocab = c.model.vocab ? c.model.vocab : vocab;
     c.mock_data = true;
-    c.train_iters = 1;
+    a->step_tokens = (c.global_batch ? c.global_batch : c.micro_batch) * (c.model.seq ? c.model.seq : 1);
+    a->steps = (a->tokens + a->step_tokens - 1) / a->step_tokens;
+    c.train_iters = a->steps;
     if (rc == 0 && c.model.vocab < vocab)
         rc = ablation_wrong(a, model->line, e, "vocab-size %" PRId64 " is less than the %" PRId64 " of a tokenizer", c.model.vocab, vocab);
     if (rc == 0 && train_config_check(&c, &why) < 0)
         rc = ablation_wrong(a, model->line, e, "%s", why.msg);
-    if (rc == 0) {
+    if (rc == 0) { /* a preset may have said it */
         a->step_tokens = c.global_batch * c.model.seq;
         a->steps = (a->tokens + a->step_tokens - 1) / a->step_tokens;
     }

@@ -95,6 +95,8 @@ step text mojibake_cases.py -- $D/clean/mojibake.jsonl
 step text justext_pages.py pages $D/justext/*.html -- $D/justext
 step datatrove words_cases.py '->' $D/words/cases.jsonl
 step datatrove pii.py record 300 5 -- $D/clean/pii_datatrove.jsonl
+# Statistics.
+step scipy ablation.py '->' $D/ablation/ranking.json
 # Files.
 step s3 s3_sign.py '->' $D/s3/signatures.tsv.zst
 # Filters and classifiers.
