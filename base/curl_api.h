@@ -12,8 +12,8 @@
 
 #define CURL_CALLS(X)                                                                                                          \
     X(global_init) X(easy_init) X(easy_setopt) X(easy_getinfo) X(easy_pause) X(easy_header) X(easy_strerror) X(easy_perform)   \
-    X(easy_cleanup) X(multi_init) X(multi_add_handle) X(multi_remove_handle) X(multi_perform) X(multi_poll) X(multi_info_read) \
-    X(multi_cleanup) X(slist_append) X(slist_free_all)
+    X(easy_reset) X(easy_cleanup) X(multi_init) X(multi_add_handle) X(multi_remove_handle) X(multi_perform) X(multi_poll)      \
+    X(multi_info_read) X(multi_cleanup) X(slist_append) X(slist_free_all)
 #define CURL_MEMBER(name) __typeof__(curl_##name) *name;
 extern struct curl_api { CURL_CALLS(CURL_MEMBER) } curl;
 

@@ -103,6 +103,7 @@ struct http {
 
     double timeout, heard; /* heard: when the last byte came, or waiting began */
     bool any;             /* a server has answered */
+    bool beyond;          /* and said that the offset lies behind the object's end */
     int tries;            /* since a byte came */
     struct err why;       /* what cannot be tried again; code 0: nothing */
 };
@@ -184,8 +185,9 @@ static void look_at_end(struct http *h)
     uint64_t first, last, whole;
 
     if (!http_parse_range(header(h, "Content-Range"), &first, &last, &whole) || first != UINT64_MAX)
-        fail(h, "the server answers 416 (it has no such range)");
-    else if (whole != h->asked)
+        return fail(h, "the server answers 416 (it has no such range)");
+    h->beyond = whole < h->asked;
+    if (whole != h->asked)
         fail(h, "it has %" PRIu64 " bytes", whole);
     else
         same_object(h, whole);
@@ -475,44 +477,80 @@ static bool names_user(const char *address)
     return memchr(host, '@', strcspn(host, "/?#")) != NULL;
 }
 
+/* Forgets the object, and keeps the connection. */
+static void forget(struct http *h)
+{
+    stop(h);
+    curl.easy_reset(h->easy);
+    curl.slist_free_all(h->headers);
+    s3_free(h->s3);
+    free(h->name);
+    free(h->address);
+    h->headers = NULL;
+    h->s3 = NULL;
+    h->name = h->address = NULL;
+    h->state[0] = '\0';
+    h->dated = h->known = h->any = h->beyond = false;
+    h->tries = 0;
+    h->why.code = 0;
+    h->size = UINT64_MAX;
+}
+
+int http_turn(struct http *h, const char *address, uint64_t offset, uint64_t n, struct err *e)
+{
+    forget(h);
+    h->address = strdup(address);
+    h->name = http_name(address);
+    if (!h->address || !h->name)
+        return err_set(e, ERR_NOMEM, "out of memory for an address");
+    http_go(h, offset, n);
+    if (!s3_is_address(address) && names_user(address))
+        return err_set(e, ERR_ARG, "an address with a user or a password in it is not read");
+    if (s3_is_address(address))
+        TRY(s3_find(&h->s3, address, e));
+    TRY(set_up(h, e));
+    return get(h, true) < 0 ? give_why(h, e) : 0;
+}
+
+/* libcurl is missing. */
+static int no_curl(const char *address, const char *missing, struct err *e)
+{
+    char *name = http_name(address);
+    int rc = err_set(e, name ? ERR_UNSUPPORTED : ERR_NOMEM, "cannot read '%.150s': addresses need libcurl: %s", name ? name : "",
+                     missing);
+
+    free(name);
+    return rc;
+}
+
 int http_open(struct http **out, const char *address, uint64_t offset, uint64_t n, struct err *e)
 {
-    struct http *h = calloc(1, sizeof *h);
-    const char *given = getenv("QUERN_HTTP_TIMEOUT");
-    const char *missing = curl_load();
+    const char *given = getenv("QUERN_HTTP_TIMEOUT"), *missing = curl_load();
+    struct http *h;
     int rc;
 
     *out = NULL;
+    if (missing)
+        return no_curl(address, missing, e);
+    h = calloc(1, sizeof *h);
     if (h) {
-        h->address = strdup(address);
-        h->name = http_name(address);
         h->bytes = malloc(ROOM);
+        h->easy = curl.easy_init();
+        h->multi = curl.multi_init();
+        h->timeout = given && strtod(given, NULL) > 0 ? strtod(given, NULL) : TIMEOUT;
     }
-    if (!h || !h->address || !h->name || !h->bytes) {
-        http_close(h);
-        return err_set(e, ERR_NOMEM, "out of memory for an address");
-    }
-    h->size = UINT64_MAX;
-    h->timeout = given && strtod(given, NULL) > 0 ? strtod(given, NULL) : TIMEOUT;
-    http_go(h, offset, n);
-    if (missing) {
-        rc = err_set(e, ERR_UNSUPPORTED, "cannot read '%.150s': addresses need libcurl: %s", h->name, missing);
-    } else if (!s3_is_address(address) && names_user(address)) {
-        rc = err_set(e, ERR_ARG, "an address with a user or a password in it is not read");
-    } else if (s3_is_address(address) && (rc = s3_find(&h->s3, address, e)) < 0) {
-        ;
-    } else if (!(h->easy = curl.easy_init()) || !(h->multi = curl.multi_init())) {
-        rc = err_set(e, ERR_NOMEM, "out of memory for '%.150s'", h->name);
-    } else {
-        rc = set_up(h, e);
-        if (rc == 0 && get(h, true) < 0)
-            rc = give_why(h, e);
-    }
+    rc = h && h->bytes && h->easy && h->multi ? http_turn(h, address, offset, n, e)
+                                              : err_set(e, ERR_NOMEM, "out of memory for an address");
     if (rc < 0)
         http_close(h);
     else
         *out = h;
     return rc;
+}
+
+bool http_is_beyond(const struct http *h)
+{
+    return h->beyond;
 }
 
 void http_go(struct http *h, uint64_t offset, uint64_t n)

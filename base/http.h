@@ -40,6 +40,11 @@ char *http_name(const char *address);
  * the object ends before; offset may be its end, but not beyond.  ERR_ARG, ERR_UNSUPPORTED, ERR_NOMEM; ERR_IO with the address,
  * the offset and the server's status or libcurl's word. */
 int http_open(struct http **h, const char *address, uint64_t offset, uint64_t n, struct err *e);
+/* Turns to another object: as http_open, over the same connection if the host is the same and all that was asked for has been
+ * read.  After a failure h can be turned again, or closed. */
+int http_turn(struct http *h, const char *address, uint64_t offset, uint64_t n, struct err *e);
+/* Whether what failed last did so because the offset lies behind the object's end. */
+bool http_is_beyond(const struct http *h);
 /* Instead of what is left: the n bytes from offset on of the same object.  The next read asks for them, over the same
  * connection if all that was asked for has been read. */
 void http_go(struct http *h, uint64_t offset, uint64_t n);

@@ -17,6 +17,17 @@ int http_open(struct http **h, const char *address, uint64_t offset, uint64_t n,
     return rc;
 }
 
+int http_turn(struct http *h, const char *address, uint64_t offset, uint64_t n, struct err *e)
+{
+    return http_open(&h, address, offset, n, e);
+}
+
+bool http_is_beyond(const struct http *h)
+{
+    (void)h;
+    return false;
+}
+
 void http_go(struct http *h, uint64_t offset, uint64_t n)
 {
     (void)h;

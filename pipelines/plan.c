@@ -386,7 +386,7 @@ static int describe_branch(struct buf *out, const struct plan *p, const struct p
             TRY(buf_printf(out, " %s", b->from[i] ? p->branch[b->from[i]].name : "stages"));
         TRY(buf_printf(out, "\n  if:%s", b->route.otherwise ? " else" : ""));
         for (int i = 0; i < b->route.n_tests; i++)
-            TRY(buf_printf(out, "%s %s", i ? "," : "", b->route.test[i].text));
+            TRY(buf_printf(out, "%s %s", i ? "," : "", where_text(b->route.test[i])));
         TRY(buf_printf(out, "\n  output: %s %d\n", b->output ? b->output : "", b->compress));
     }
     for (int i = 0; i < b->n_nodes; i++)

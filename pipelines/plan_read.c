@@ -290,9 +290,9 @@ static int add_test(struct plan *p, struct plan_branch *b, const struct node *n,
 
     if (n->type != NODE_STR)
         return plan_wrong(p, n->line, e, "if is a test such as lang == de, a list of tests that must all be met, or else");
-    if (doc_test_read(&b->route.test[b->route.n_tests++], n->str.p, &p->arena, &why) == 0)
+    if (where_read(&b->route.test[b->route.n_tests++], n->str.p, NULL, &why) == 0)
         return 0;
-    return why.code == ERR_NOMEM ? plan_no_memory(e) : plan_wrong(p, n->line, e, "%s", why.msg);
+    return why.code == ERR_NOMEM ? plan_no_memory(e) : plan_wrong(p, n->line, e, "'%s': %s", n->str.p, why.msg);
 }
 
 static int read_if(struct plan *p, struct plan_branch *b, const struct node *n, struct err *e)
@@ -407,9 +407,12 @@ void plan_free(struct plan *p)
 {
     if (p->source.kind.stage)
         free_lists(&p->source);
-    for (int b = 0; b < p->n_branches; b++)
+    for (int b = 0; b < p->n_branches; b++) {
         for (int i = 0; i < p->branch[b].n_nodes; i++)
             free_lists(&p->branch[b].node[i]);
+        for (int i = 0; i < p->branch[b].route.n_tests; i++)
+            where_free(p->branch[b].route.test[i]);
+    }
     arena_free(&p->arena);
     *p = (struct plan){0};
 }

@@ -1,26 +1,11 @@
-/* curate/filter/urls.h -- the host of a URL, and block lists of hosts, URLs and words.
- *
- * Everything as datatrove's URLFilter has it (which takes hosts apart as tldextract
- * does): capitals count; a registered domain is the label before a public suffix and
- * that suffix, by the ICANN part of the public suffix list (libpsl's).
- */
+/* curate/filter/urls.h -- block lists of hosts, URLs and words, as datatrove's URLFilter has them: capitals count. */
 #ifndef CURATE_URLS_H
 #define CURATE_URLS_H
 
+#include "curate/text/url_host.h"
 #include "curate/text/word_trie.h"
 
-enum { URL_HOST_MAX = 1000, URL_WORDS_MAX = 64 };
-
-struct url_host {
-    char text[URL_HOST_MAX + 1]; /* ideographic full stops are made plain ones */
-    struct span name;            /* what tells it from others: "" for an IP address or without a suffix */
-    struct span registered;      /* its end, from the registered domain on; "" likewise */
-};
-
-/* The authority of a URL (user, host and port as they stand). */
-struct span url_authority(struct span url);
-/* Takes the host of url apart.  One of more than URL_HOST_MAX bytes has no name. */
-void url_host(struct span url, struct url_host *h);
+enum { URL_WORDS_MAX = 64 };
 
 struct url_lists {
     struct word_set domains, urls, words, soft_words; /* words: letters and digits alone */

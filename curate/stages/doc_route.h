@@ -1,30 +1,17 @@
 /* curate/stages/doc_route.h -- to which branches of a plan a document goes, by its fields.
  *
- * A test is written FIELD OP VALUE: lang == de, lang_score >= 0.65, signals.words < 100, lang in de at ch.  FIELD may be one
- * within an object (OBJECT.NAME).  OP is ==, !=, <, <=, >, >= or in (any of several values); the four that compare want a
- * number.  Strings are compared byte by byte, numbers as doubles, true and false as these words.  A document that lacks the
- * field, or has null, a list or an object there, meets no test, not even !=.
+ * The tests are those of curate/stream/where.h.  FIELD may be one within an object (OBJECT.NAME).  Strings, true and false are
+ * texts.  A document that lacks the field, or has null, a list or an object there, meets no test of it, not even !=.
  */
 #ifndef CURATE_DOC_ROUTE_H
 #define CURATE_DOC_ROUTE_H
 
 #include "curate/stream/stage.h"
-
-enum doc_test_op { DOC_IS, DOC_IS_NOT, DOC_LESS, DOC_AT_MOST, DOC_MORE, DOC_AT_LEAST };
-struct doc_test {
-    const char *text; /* as written */
-    const char *field, *within; /* within: a field of the object; NULL: the field itself */
-    enum doc_test_op op;
-    const char **word; /* any of these */
-    double *number;    /* the same as numbers; NAN: it is none */
-    int n;
-};
-/* Reads a test; its strings live in a.  ERR_FORMAT says what is wrong with it. */
-int doc_test_read(struct doc_test *t, const char *text, struct arena *a, struct err *e);
+#include "curate/stream/where.h"
 
 struct doc_route {
     const char *name;        /* of the branch */
-    struct doc_test *test; /* all must be met; none: every document goes there */
+    struct where **test;     /* all must be met; none: every document goes there */
     int n_tests;
     bool otherwise;          /* those that no other branch takes that has tests */
 };

@@ -167,6 +167,12 @@ takes "o == 1" ""
 takes "l != 1" ""
 takes "none == 1" ""
 takes "lang.x == 1" ""
+takes "lang = de or lang = fr" ad
+takes "not lang = de" bcd
+takes "(lang = de or lang = en) and n < 1" c
+takes "lang in (de, en) and not (n < 1 or o.n > 3)" a
+takes "lang >= en" cd
+takes "n < en" b
 
 begin=$'stages:\n  - clean\n'
 wrong "a branch that gives nothing" $'branches:\n  a: {if: lang == de}\n' "'wrong.yaml' line 4: branch 'a' gives nothing"
@@ -175,12 +181,12 @@ wrong "an unknown branch" $'branches:\n  german: {output: a}\n  b:\n    from: ge
     "line 6: no branch 'germen' stands before this one; did you mean 'german'?"
 wrong "a branch that stands later" $'branches:\n  a: {from: b, output: a}\n  b: {output: b}\n' "line 4: no branch 'b' stands before"
 wrong "the same twice" $'branches:\n  a: {output: a}\n  b: {from: [a, a], output: b}\n' "line 5: 'a' is there twice"
-wrong "a test without an operator" $'branches:\n  a: {if: lang, output: a}\n' "line 4: 'lang' is none: a test is FIELD OP VALUE"
-wrong "an unknown operator" $'branches:\n  a: {if: lang = de, output: a}\n' "has an operator that is not ==, !="
-wrong "a test without a value" $'branches:\n  a: {if: lang ==, output: a}\n' "has no value"
-wrong "a quote without an end" $'branches:\n  a: {if: "lang in \'de en", output: a}\n' "line 4: 'lang in 'de en' has a quote without an end"
-wrong "two values" $'branches:\n  a: {if: lang == de en, output: a}\n' "several values, which only in takes"
-wrong "a word compared" $'branches:\n  a: {if: lang < de, output: a}\n' "compares with what is no number"
+wrong "a test without an operator" $'branches:\n  a: {if: lang, output: a}\n' "line 4: 'lang': column 5: an operator is missing: =, !=, <"
+wrong "an unknown operator" $'branches:\n  a: {if: lang % de, output: a}\n' "line 4: 'lang % de': column 6: an operator is missing"
+wrong "a test without a value" $'branches:\n  a: {if: lang ==, output: a}\n' "line 4: 'lang ==': column 8: a value is missing"
+wrong "a quote without an end" $'branches:\n  a: {if: "lang in \'de en", output: a}\n' "line 4: 'lang in 'de en': column 9: a quote without an end"
+wrong "two values" $'branches:\n  a: {if: lang == de en, output: a}\n' "line 4: 'lang == de en': column 12: 'and' or 'or' is expected"
+wrong "an open parenthesis" $'branches:\n  a: {if: "(lang == de or x = 1", output: a}\n' "column 21: a ')' is missing"
 wrong "no test" $'branches:\n  a: {if: {lang: de}, output: a}\n' "line 4: if is a test such as lang == de"
 wrong "extract in a branch" $'branches:\n  a: {stages: [extract], output: a}\n' "line 4: extract can only be the first stage"
 wrong "a stage's setting in a branch" $'branches:\n  a:\n    stages: [langid: {treshold: 1}]\n' "line 5: langid has no setting 'treshold'"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "base/ascii.h"
+#include "base/regex.h"
 #include "base/utf8.h"
 #include "tokenize/tasks/parts.h"
-#include "tokenize/tasks/regex.h"
 
 enum step { STEP_REGEX, STEP_LOWER, STEP_UPPER, STEP_STRIP, STEP_FIRST };
 

@@ -1,4 +1,4 @@
-#include "tokenize/tasks/regex.h"
+#include "base/regex.h"
 
 #if HAVE_PCRE2
 
@@ -22,8 +22,9 @@ int regex_new(struct regex **out, struct span pattern, struct err *e)
 
     if (!x)
         return err_set(e, ERR_NOMEM, "out of memory");
-    x->code = pcre2_compile((PCRE2_SPTR)(pattern.p ? pattern.p : ""), pattern.n, PCRE2_UTF | PCRE2_UCP, &code, &at, NULL);
+    x->code = pcre2_compile((PCRE2_SPTR)(pattern.p ? pattern.p : ""), pattern.n, PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF, &code, &at, NULL);
     if (x->code) {
+        pcre2_jit_compile(x->code, PCRE2_JIT_COMPLETE); /* without it, it is slower and no less right */
         x->data = pcre2_match_data_create_from_pattern(x->code, NULL);
         x->limits = pcre2_match_context_create(NULL);
     }
@@ -51,24 +52,37 @@ void regex_free(struct regex *x)
     free(x);
 }
 
+/* pcre2_match; what is too deep for the compiled code's stack goes to the interpreter. */
+static int match(const struct regex *x, struct span text, size_t at, uint32_t options, pcre2_match_data *data)
+{
+    PCRE2_SPTR p = (PCRE2_SPTR)(text.p ? text.p : "");
+    int n = pcre2_match(x->code, p, text.n, at, options, data, x->limits);
+
+    return n == PCRE2_ERROR_JIT_STACKLIMIT ? pcre2_match(x->code, p, text.n, at, options | PCRE2_NO_JIT, data, x->limits) : n;
+}
+
+/* Why there was no match: 0, there is none. */
+static int no_match(int n, struct err *e)
+{
+    if (n == PCRE2_ERROR_NOMEMORY)
+        return err_set(e, ERR_NOMEM, "out of memory for a regular expression");
+    return n == PCRE2_ERROR_NOMATCH ? 0 : err_set(e, ERR_LIMIT, "a regular expression takes too long (%d)", n);
+}
+
 /* The next match from *at on, which goes behind it: an empty one may stand directly behind another.  1, 0, ERR_LIMIT. */
 static int next(const struct regex *x, struct span text, size_t *at, bool *empty_before, struct err *e)
 {
     const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(x->data);
 
     while (*at <= text.n) {
-        int n = pcre2_match(x->code, (PCRE2_SPTR)(text.p ? text.p : ""), text.n, *at,
-                            *empty_before ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED : 0, x->data, x->limits);
+        int n = match(x, text, *at, *empty_before ? PCRE2_NOTEMPTY_ATSTART | PCRE2_ANCHORED : 0, x->data);
 
         if (n > 0) {
             *empty_before = bounds[0] == bounds[1];
             *at = bounds[1];
             return 1;
         }
-        if (n == PCRE2_ERROR_NOMEMORY)
-            return err_set(e, ERR_NOMEM, "out of memory for a regular expression");
-        if (n != PCRE2_ERROR_NOMATCH)
-            return err_set(e, ERR_LIMIT, "a regular expression takes too long (%d)", n);
+        TRY(no_match(n, e));
         if (!*empty_before)
             return 0;
         *empty_before = false; /* nothing else begins where the empty match was: on by a character */
@@ -116,6 +130,15 @@ int regex_find(const struct regex *x, struct span text, int64_t k, struct span *
     return !several || found->n > 0;
 }
 
+int regex_has(const struct regex *x, struct span text, struct err *e)
+{
+    pcre2_match_data *own = pcre2_match_data_create(1, NULL);
+    int n = own ? match(x, text, 0, 0, own) : PCRE2_ERROR_NOMEMORY;
+
+    pcre2_match_data_free(own);
+    return n >= 0 ? 1 : no_match(n, e); /* 0: more groups than asked for */
+}
+
 int regex_remove(const struct regex *x, struct span text, struct buf *out, struct err *e)
 {
     const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(x->data);
@@ -146,6 +169,12 @@ void regex_free(struct regex *x) { (void)x; }
 int regex_find(const struct regex *x, struct span text, int64_t k, struct span *found, struct err *e)
 {
     (void)x, (void)text, (void)k, (void)found;
+    return err_set(e, ERR_UNSUPPORTED, "no PCRE2 here");
+}
+
+int regex_has(const struct regex *x, struct span text, struct err *e)
+{
+    (void)x, (void)text;
     return err_set(e, ERR_UNSUPPORTED, "no PCRE2 here");
 }
 
