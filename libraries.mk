@@ -19,6 +19,7 @@ PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \
 # What everything needs, and what a command cannot do without beside that.
 BASE_NEEDS := SIMDJSON ZSTD ZLIB LIBDEFLATE YAML XXHASH
 needs_extract := ICU BROTLI NETTLE
+needs_crawl := ICU PSL
 needs_clean := ICU
 needs_filter := ICU PSL
 needs_langid := CLD2

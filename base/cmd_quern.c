@@ -15,6 +15,7 @@
 static const struct {
     const char *name, *about;
 } commands[] = {
+    {"crawl", "choose records of crawls by their indexes"},
     {"extract", "web archives, pages, LaTeX and Wikipedia dumps to documents"},
     {"clean", "repair and normalise the text of documents"},
     {"langid", "find the language of documents and lines"},

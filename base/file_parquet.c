@@ -74,7 +74,7 @@ static int spill_all(struct file_in *f, struct spill *s)
 
 static int open_reader(struct file_in *f, struct parquet_in *q)
 {
-    q->reader.source = (struct parquet_source){read_file, f, f->size};
+    q->reader.source = (struct parquet_source){.read = read_file, .arg = f, .size = f->size};
     if (!f->own) {
         q->mem = f->in;
         q->reader.source.read = read_mem;

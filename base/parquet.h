@@ -74,6 +74,7 @@ struct parquet_source {
     int (*read)(void *arg, uint64_t at, void *p, size_t n, struct err *e);
     void *arg;
     uint64_t size;
+    size_t ahead; /* bytes of a column that are read at once; 0: 64 KiB */
 };
 
 /* For "%.*s": a column's name, of which a message has the beginning. */
@@ -90,6 +91,8 @@ static inline uint32_t parquet_load32(const uint8_t *p)
  * and no name. */
 int parquet_meta_read(struct parquet_meta *m, const struct parquet_source *s, struct err *e);
 void parquet_meta_free(struct parquet_meta *m);
+/* Leaves those of the root's columns out that keep does not want.  Their number is what is left. */
+int parquet_meta_keep(struct parquet_meta *m, bool (*keep)(void *arg, struct span name), void *arg);
 
 /* ---- base/parquet_schema.c ---- */
 
@@ -198,6 +201,8 @@ struct parquet_reader {
 };
 /* Reads the metadata.  Errors of parquet_meta_read; close it in any case. */
 int parquet_reader_open(struct parquet_reader *r, struct err *e);
+/* The same, and rows have those of the root's columns alone that keep wants.  ERR_FORMAT: none. */
+int parquet_reader_open_some(struct parquet_reader *r, bool (*keep)(void *arg, struct span name), void *arg, struct err *e);
 /* Goes to the beginning of row group r->group, which there is. */
 void parquet_reader_start(struct parquet_reader *r);
 /* Appends the next row of the group as a line of JSON.  1; 0: the group has ended; ERR_FORMAT, ERR_LIMIT (b->max) and others

@@ -82,7 +82,7 @@ static struct span ahead(const struct parquet_column *c)
 static int need(struct parquet_column *c, size_t n, struct err *e)
 {
     uint64_t end = c->chunk.at + c->chunk.bytes, left = end - c->at;
-    size_t have = ahead(c).n, want = n < READ_AHEAD ? READ_AHEAD : n;
+    size_t have = ahead(c).n, most = c->source->ahead ? c->source->ahead : READ_AHEAD, want = n < most ? most : n;
 
     if (want > left)
         want = (size_t)left;

@@ -165,6 +165,40 @@ int parquet_meta_read(struct parquet_meta *m, const struct parquet_source *s, st
     return read_meta(m, bytes, s->size - PARQUET_TAIL - n, e);
 }
 
+/* Moves the places of its leaves by `by`. */
+static void move_leaves(struct parquet_node *n, int by)
+{
+    n->first_leaf += by;
+    for (struct parquet_node *k = n->child; k; k = k->next)
+        move_leaves(k, by);
+}
+
+int parquet_meta_keep(struct parquet_meta *m, bool (*keep)(void *arg, struct span name), void *arg)
+{
+    struct parquet_node **link = &m->root->child;
+    int n = 0;
+
+    for (struct parquet_node *k = m->root->child; k; k = k->next) {
+        if (!keep(arg, k->name))
+            continue;
+        for (int i = k->first_leaf; i < k->first_leaf + k->n_leaves; i++, n++) {
+            m->leaf[n] = m->leaf[i];
+            for (size_t g = 0; g < m->n_groups; g++)
+                m->group[g].chunk[n] = m->group[g].chunk[i];
+        }
+        *link = k;
+        link = &k->next;
+    }
+    *link = NULL;
+    n = 0;
+    for (struct parquet_node *k = m->root->child; k; k = k->next) {
+        move_leaves(k, n - k->first_leaf);
+        n += k->n_leaves;
+    }
+    m->root->n_leaves = m->n_leaves = n;
+    return n;
+}
+
 void parquet_meta_free(struct parquet_meta *m)
 {
     arena_free(&m->arena);

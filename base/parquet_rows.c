@@ -242,12 +242,25 @@ int parquet_reader_row(struct parquet_reader *r, struct buf *b, struct err *e)
     return !ended;
 }
 
-int parquet_reader_open(struct parquet_reader *r, struct err *e)
+static int open_columns(struct parquet_reader *r, struct err *e)
 {
-    TRY(parquet_meta_read(&r->meta, &r->source, e));
     r->column = calloc((size_t)r->meta.n_leaves, sizeof *r->column);
     r->json = json_scanner_new();
     return r->column && r->json ? 0 : err_set(e, ERR_NOMEM, "out of memory for the columns");
+}
+
+int parquet_reader_open(struct parquet_reader *r, struct err *e)
+{
+    TRY(parquet_meta_read(&r->meta, &r->source, e));
+    return open_columns(r, e);
+}
+
+int parquet_reader_open_some(struct parquet_reader *r, bool (*keep)(void *arg, struct span name), void *arg, struct err *e)
+{
+    TRY(parquet_meta_read(&r->meta, &r->source, e));
+    if (parquet_meta_keep(&r->meta, keep, arg) == 0)
+        return err_set(e, ERR_FORMAT, "it has none of the columns that are wanted");
+    return open_columns(r, e);
 }
 
 void parquet_reader_start(struct parquet_reader *r)

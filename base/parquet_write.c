@@ -214,7 +214,7 @@ static int read_back(void *arg, uint64_t at, void *p, size_t n, struct err *e)
 /* The values of a chunk that was written, as JSON in w->lines and cells of c. */
 static int read_cells(struct parquet_writer *w, struct column *c, const struct parquet_written *x, uint32_t rows, struct err *e)
 {
-    struct parquet_source source = {read_back, &w->packer.sink, w->packer.at};
+    struct parquet_source source = {.read = read_back, .arg = &w->packer.sink, .size = w->packer.at};
     struct parquet_node leaf = parquet_leaf_of(x->kind);
     struct parquet_column in = {0};
     int rc = 0;

@@ -14,7 +14,7 @@
 /* In the order of precedence. */
 static const struct extract_format *const formats[EXTRACT_FORMATS] = {
     &extract_warc, &extract_tar, &extract_wiki, &extract_html, &extract_latex, &extract_posts, &extract_xml,
-    &extract_zip,
+    &extract_zip, &extract_records,
 };
 enum { N_FORMATS = EXTRACT_FORMATS };
 
@@ -45,6 +45,7 @@ void extract_conf_init(struct extract_conf *c)
     c->max_page = 16 << 20;
     c->verify = false;
     c->namespaces = "0";
+    record_fetch_conf_init(&c->fetch);
 }
 
 /* ---- what formats use ---- */
@@ -493,6 +494,10 @@ static int extract_stats(void *source, struct buf *b)
         TRY(json_put_count(b, formats[i]->stat, n->of_format[i]));
     TRY(json_put_count(b, "other_files", n->unread));
     TRY(json_put_count(b, "records", n->records));
+    TRY(json_put_count(b, "listed_records", n->fetched.records));
+    TRY(json_put_count(b, "listed_bytes", n->fetched.bytes));
+    TRY(json_put_count(b, "fetched_bytes", n->fetched.fetched_bytes));
+    TRY(json_put_count(b, "fetch_requests", n->fetched.requests));
     TRY(json_put_key(b, "passed_over"));
     TRY(buf_putc(b, '{'));
     for (int i = PAGE_UNSURE + 1; i < PAGE_KINDS; i++)

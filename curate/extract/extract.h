@@ -10,6 +10,7 @@
 
 #include "base/opt.h"
 #include "curate/archive/warc.h"
+#include "curate/crawl/record_fetch.h"
 #include "curate/html/html.h"
 #include "curate/latex/latex.h"
 #include "curate/stream/source.h"
@@ -18,6 +19,7 @@ struct extract_conf {
     struct html_conf html;
     struct latex_conf latex; /* format and max_bytes are html's and max_page */
     const char *namespaces;  /* of wikis: the numbers of those whose pages are wanted, "0,14" */
+    struct record_fetch_conf fetch; /* of lists of records */
     int64_t max_page; /* bytes of a page, decoded; longer ones are bad records */
     bool verify;      /* records whose stated SHA-1 is not that of their bytes are bad */
 };
@@ -51,6 +53,7 @@ void extract_conf_init(struct extract_conf *c);
     OPT_NUM(0, "max-seconds", &(c).html.max_seconds, 0, 3600, "pages that take longer are bad; 0: no bound"), \
     OPT_INT(0, "max-expansions", &(c).latex.max_expansions, 1, 1000000000,                                    \
             "macros that a LaTeX document may expand; one that needs more is bad"),                           \
+    RECORD_FETCH_OPTS((c).fetch),                                                                             \
     OPT_HEAD("Archives"),                                                                                     \
     OPT_FLAG(0, "verify-digests", &(c).verify, "records whose SHA-1 is not the one they state are bad")
 

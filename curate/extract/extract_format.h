@@ -11,7 +11,7 @@
 #include "curate/extract/extract.h"
 #include "curate/archive/page.h"
 
-enum { EXTRACT_FORMATS = 8 };
+enum { EXTRACT_FORMATS = 9 };
 enum { EXTRACT_HEAD_ROOM = 64 << 10 }; /* of a block beyond the page itself: the HTTP head */
 
 /* What is counted for --stats.  The first two are the readers'; the others are counted by
@@ -20,6 +20,7 @@ struct extract_counts {
     uint64_t records; /* of archives */
     uint64_t kind[PAGE_KINDS];
     uint64_t of_format[EXTRACT_FORMATS], unread; /* files and members of archives; those of no format */
+    struct record_fetch_counts fetched; /* of lists of records */
     uint64_t entity_bytes, html_bytes, faults, data_faults, from_data, truncated, latex_bytes, wiki_bytes, xml_bytes,
              xml_faults;
 };
@@ -80,7 +81,13 @@ struct extract_format {
 };
 
 extern const struct extract_format extract_warc, extract_html, extract_latex, extract_wiki, extract_tar, extract_xml,
-    extract_posts, extract_zip;
+    extract_posts, extract_zip, extract_records;
+
+/* The item of an archive's record that was judged, with its bytes, for extract_warc; head: what HTTP head its block begins with. */
+int extract_record_item(const struct warc_record *r, enum page_kind kind, const struct http_head *head, struct span dump,
+                        struct extract_item **item, struct err *e);
+/* The dump that the block of a warcinfo record says its archive is a part of, "isPartOf: CC-MAIN-2024-10"; empty: none. */
+struct span extract_dump(struct span block);
 
 /* For formats whose file is one document: a reader that gives all of it, once.  Next: 1, or 0 after the first call; ERR_FORMAT:
  * it is longer than max, or damaged. */

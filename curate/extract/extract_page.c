@@ -44,9 +44,8 @@ static enum extract_match probe_html(const struct extract_input *in)
     return page_is_html(in->start) ? EXTRACT_LOOKS : EXTRACT_NO;
 }
 
-/* An item of a record that was judged, with its bytes; head: what HTTP head its block begins with. */
-static int make_item(const struct warc_record *r, enum page_kind kind, const struct http_head *head, struct span dump,
-                     struct page_item **item, struct err *e)
+int extract_record_item(const struct warc_record *r, enum page_kind kind, const struct http_head *head, struct span dump,
+                        struct extract_item **item, struct err *e)
 {
     size_t n = dump.n + r->id.n + r->uri.n + r->date.n + r->mime.n + r->identified.n + r->block.n + r->block_digest.n +
                r->payload_digest.n;
@@ -70,7 +69,7 @@ static int make_item(const struct warc_record *r, enum page_kind kind, const str
     http_move_head(&it->head, r->block, it->block.p);
     it->block_digest = extract_pack(&at, r->block_digest);
     it->payload_digest = extract_pack(&at, r->payload_digest);
-    *item = it;
+    *item = &it->item;
     return 1;
 }
 
@@ -86,20 +85,26 @@ static int open_archive(struct extract_input *in, void **reader, struct err *e)
     return *reader ? 0 : err_set(e, ERR_NOMEM, "out of memory for a file");
 }
 
-/* Takes "isPartOf: CC-MAIN-2024-10" of a warcinfo record. */
-static int take_info(struct archive *a, struct span block, struct err *e)
+struct span extract_dump(struct span block)
 {
     struct span dump = warc_info(block, "isPartOf");
 
+    return dump.n <= DUMP_MAX ? dump : (struct span){NULL, 0};
+}
+
+/* Takes "isPartOf: CC-MAIN-2024-10" of a warcinfo record. */
+static int take_info(struct archive *a, struct span block, struct err *e)
+{
+    struct span dump = extract_dump(block);
+
     buf_clear(&a->dump);
-    if (dump.n && dump.n <= DUMP_MAX && buf_put_span(&a->dump, dump) < 0)
+    if (dump.n && buf_put_span(&a->dump, dump) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a file");
     return 0;
 }
 
 static int next_record(struct extract_input *in, void *reader, struct extract_item **item, struct err *e)
 {
-    struct page_item *it;
     struct warc_record r;
     struct http_head head;
     enum page_kind kind;
@@ -118,9 +123,7 @@ static int next_record(struct extract_input *in, void *reader, struct extract_it
             return err_set(e, ERR_FORMAT,
                            "'%s' at byte %" PRIu64 ": the page of %" PRId64 " bytes is longer than %" PRId64,
                            in->path, r.offset, r.length, in->conf->max_page);
-        TRY(make_item(&r, kind, &head, buf_span(&a->dump), &it, e));
-        *item = &it->item;
-        return 1;
+        return extract_record_item(&r, kind, &head, buf_span(&a->dump), item, e);
     }
     return rc;
 }
@@ -149,8 +152,8 @@ static int next_html(struct extract_input *in, void *reader, struct extract_item
     r.id = span_of(in->path);
     if (page.n < LONG_PAGE)
         r.block = page;
-    TRY(make_item(&r, PAGE_HTML, &none, (struct span){NULL, 0}, &it, e));
-    *item = &it->item;
+    TRY(extract_record_item(&r, PAGE_HTML, &none, (struct span){NULL, 0}, item, e));
+    it = (struct page_item *)*item;
     if (page.n < LONG_PAGE)
         return 1;
     it->block = page;

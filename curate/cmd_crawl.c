@@ -1,0 +1,181 @@
+/* quern crawl: records of crawls, chosen by their indexes. */
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/tool.h"
+#include "curate/crawl/crawl_index.h"
+#include "curate/crawl/record_fetch.h"
+
+struct args {
+    struct opt_list index;
+    const char *where, *prefix, *output, *stats;
+    int kind;
+    int64_t max_rate;
+    double max_requests;
+};
+
+struct chosen {
+    uint64_t records, bytes, bad;
+};
+
+static void show(const struct crawl_index *x, const struct chosen *n)
+{
+    struct crawl_index_counts c;
+    struct progress p = {.count = {{"entries", 0}, {"selected", (double)n->records}, {"bad", (double)n->bad}}};
+    int done, all;
+
+    if (!progress_due())
+        return;
+    crawl_index_count(x, &c);
+    p.input = crawl_index_where(x, &done, &all);
+    p.done = (double)c.bytes;
+    p.count[0].value = (double)c.entries;
+    progress_show(&p);
+}
+
+/* Writes the entries that meet the condition. */
+static int write_list(struct crawl_index *x, struct file_out *out, struct chosen *n, struct err *e)
+{
+    struct crawl_entry *entry;
+    struct buf line = {0};
+    int rc;
+
+    while ((rc = crawl_index_next(x, &entry, e)) != 0) {
+        show(x, n);
+        if (rc == ERR_FORMAT || rc == ERR_LIMIT) {
+            log_skipped(NULL, 0, e->msg);
+            n->bad++;
+            continue;
+        }
+        if (rc < 0)
+            break;
+        buf_clear(&line);
+        rc = crawl_entry_put(entry, &line) < 0 ? err_set(e, ERR_NOMEM, "out of memory for a line")
+                                                : file_write(out, line.p, line.n, e);
+        if (rc < 0)
+            break;
+        n->records++;
+        n->bytes += entry->length;
+    }
+    progress_end();
+    buf_free(&line);
+    return rc;
+}
+
+static int write_stats(const char *path, const struct crawl_index *x, const struct chosen *n, struct err *e)
+{
+    struct crawl_index_counts c;
+    struct buf b = {0};
+    int rc;
+
+    crawl_index_count(x, &c);
+    buf_puts(&b, "{\"stage\":\"crawl\"");
+    json_put_count(&b, "indexes", c.files);
+    json_put_count(&b, "entries", c.entries);
+    json_put_count(&b, "bad", n->bad);
+    json_put_count(&b, "records", n->records);
+    json_put_count(&b, "record_bytes", n->bytes);
+    json_put_count(&b, "index_members", c.blocks);
+    json_put_count(&b, "index_bytes", c.bytes);
+    json_put_count(&b, "index_requests", c.requests);
+    rc = buf_puts(&b, "}\n") < 0 ? err_set(e, ERR_NOMEM, "out of memory for the statistics") : file_write_all(path, buf_span(&b), e);
+    buf_free(&b);
+    return rc;
+}
+
+static int choose(const struct args *a, const struct where *w, struct chosen *n, struct err *e)
+{
+    struct ranges_pace pace;
+    struct crawl_index_conf c = {.prefix = a->prefix, .kind = a->kind, .pace = &pace, .where = w};
+    struct crawl_index *x;
+    struct file_out *out = NULL;
+    int rc;
+
+    ranges_pace_start(&pace, (double)a->max_rate, a->max_requests);
+    TRY(crawl_index_open(&x, &c, a->index.v, a->index.n, e));
+    rc = file_create(&out, a->output ? a->output : "-", 0, e);
+    if (rc == 0)
+        rc = write_list(x, out, n, e);
+    if (rc == 0 && a->stats)
+        rc = write_stats(a->stats, x, n, e);
+    crawl_index_close(x);
+    if (rc < 0) {
+        file_abort(out);
+        return rc;
+    }
+    return file_commit(out, e);
+}
+
+static int run(const struct tool *t, const struct args *a, int n, char **argv)
+{
+    struct chosen chosen = {0};
+    struct where *w = NULL;
+    struct err e;
+    int rc;
+
+    if (n < 1 || strcmp(argv[1], "select") != 0)
+        return n < 1 ? tool_usage(t, "what to do? select") : tool_usage(t, "'%s' is nothing that it does: select", argv[1]);
+    if (n > 1)
+        return tool_usage(t, "'%s' is too much: indexes are named by --index", argv[2]);
+    if (!a->index.n)
+        return tool_usage(t, "which index? --index");
+    if (a->where && where_read(&w, a->where, crawl_fields, &e) < 0) {
+        e.code = e.code == ERR_FORMAT ? ERR_ARG : e.code;
+        err_wrap(&e, "--where");
+        return tool_fail(t, &e);
+    }
+    rc = choose(a, w, &chosen, &e);
+    where_free(w);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, chosen.bad ? EXIT_SOME_BAD : EXIT_FINE);
+}
+
+int main(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "crawl",
+        .usage = "select --index INDEX [--where CONDITION] [-o LIST]",
+        .action = true,
+        .about = "choose records of crawls by their indexes",
+        .details =
+            "Reads an index of a crawl and writes a list of the records that meet a condition, a JSON line each: url, file, offset,\n"
+            "length, digest, date, status, mime, lang and so on.  quern extract reads such a list, and of the archives only the\n"
+            "bytes that it names.\n"
+            "\n"
+            "INDEX is a file, a pattern in quotes, an address, a folder, or the name of one of Common Crawl's crawls, as\n"
+            "CC-MAIN-2024-10.  It is CDXJ, ZipNum (cluster.idx), of which only the parts are read that can hold what is asked for, or\n"
+            "the columnar index in Parquet, of which only the columns are read that are fields.\n"
+            "\n"
+            "CONDITION is made of tests FIELD OP VALUE, joined by not, and, or, and parentheses; OP is = != < <= > >= in (...), or ~\n"
+            "for a regular expression.  Fields: url host domain key date status mime mime_type lang langs charset length offset file digest\n"
+            "truncated redirect dump.",
+        .example = "printf '%s\\n' 'de,example)/ 20240225120000 {\"url\":\"https://example.de/\",\"mime\":\"text/html\",\"status\":\"200\",'\\\n"
+                   "'\"languages\":\"deu\",\"length\":\"1203\",\"offset\":\"512\",\"filename\":\"a.warc.gz\"}' | tr -d '\\n' >index.cdxj\n"
+                   "quern crawl select --index index.cdxj --where 'lang = deu and url ~ \"^https?://example\\.de/\"' -o list.jsonl",
+    };
+    struct args a = {.where = NULL};
+    const struct opt opts[] = {
+        OPT_HEAD("Index"),
+        OPT_IN_LIST('i', "index", &a.index, "INDEX", "file, pattern, address, folder, or name of a crawl; give it for each"),
+        OPT_ENUM(0, "kind", &a.kind, "auto|cdx|columns",
+                 "of a crawl by its name the ZipNum index or the columnar one; auto: ZipNum where the condition bounds hosts or URLs"),
+        OPT_STR(0, "crawl-prefix", &a.prefix, "PREFIX", "folder or address where the indexes of a crawl by its name are; "
+                "without it " CRAWL_DATA),
+        RANGES_OPTS(a),
+        OPT_HEAD("Selection"),
+        OPT_STR('w', "where", &a.where, "CONDITION", "what records have to meet; without it all are taken"),
+        OPT_HEAD("Output"),
+        OPT_FILE('o', "output", &a.output, "LIST", "write the list here, as .gz or .zst by the name", OPT_NAMES_DOCUMENTS),
+        OPT_OUT(0, "stats", &a.stats, "FILE", "write counts as JSON"),
+        TOOL_OPTS(t),
+        TOOL_PROGRESS(t),
+        OPT_END,
+    };
+    int code, n = tool_begin(&t, opts, argc, argv, &code);
+
+    if (n >= 0)
+        code = run(&t, &a, n, argv);
+    opt_lists_free(opts);
+    return code;
+}

@@ -1,0 +1,29 @@
+/* curate/crawl/crawl_zipnum.h -- members of a ZipNum index that can hold keys, by its cluster.idx.
+ *
+ * A line of cluster.idx is "KEY TIMESTAMP \t FILE \t OFFSET \t LENGTH ...", in the order of keys, FILE being in its folder.
+ */
+#ifndef CURATE_CRAWL_ZIPNUM_H
+#define CURATE_CRAWL_ZIPNUM_H
+
+#include "base/ranges.h"
+#include "curate/crawl/crawl_key.h"
+
+struct crawl_block {
+    const char *file; /* its path or address */
+    uint64_t offset;
+    struct span bytes; /* as stored */
+};
+
+struct crawl_zipnum;
+/* Whether a file begins as a cluster.idx does. */
+bool crawl_is_zipnum(struct span start);
+/* name: of cluster.idx.  keys and pace outlive it.  Errors of ranges_turn and ranges_size. */
+int crawl_zipnum_open(struct crawl_zipnum **z, const char *name, const struct crawl_keys *keys, struct ranges_pace *pace,
+                      struct err *e);
+void crawl_zipnum_close(struct crawl_zipnum *z);
+/* The next member, valid until the next call: 1, or 0 at the end.  ERR_FORMAT: a line of cluster.idx is damaged, or names bytes
+ * that are not there; the next call goes on behind it.  Others end reading. */
+int crawl_zipnum_next(struct crawl_zipnum *z, struct crawl_block *b, struct err *e);
+uint64_t crawl_zipnum_bytes(const struct crawl_zipnum *z);
+uint64_t crawl_zipnum_requests(const struct crawl_zipnum *z);
+#endif
