@@ -5,6 +5,15 @@
 #include "base/err.h"
 #include "base/mem.h"
 
+/* Below, at or above 0: by bytes, of two that are alike so far the shorter first. */
+static inline int span_compare(struct span a, struct span b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
 /* Start with zeroes.  name[0..n) stay where they are until the table is freed. */
 struct name_table {
     struct span *name;

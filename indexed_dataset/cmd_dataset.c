@@ -323,11 +323,12 @@ static int forget_pages(struct page_list *pages, const char *part, int jobs, str
     uint64_t kept, gone;
 
     TRY(read_pages(pages, e));
+    for (int i = 0; i < o.checkpoints.n; i++)
+        TRY(pages_seen(o.checkpoints.v[i], jobs, pages, print_seen, NULL, e));
+    page_list_unfind(pages);
     TRY(idx_forget(o.output, part, pages, &kept, &gone, e));
     tell_missing(pages, part);
     log_msg(LOG_INFO, "%" PRIu64 " documents forgotten, %" PRIu64 " left: '%s'", gone, kept, o.output);
-    for (int i = 0; i < o.checkpoints.n; i++)
-        TRY(pages_seen(o.checkpoints.v[i], jobs, pages, print_seen, NULL, e));
     return 0;
 }
 

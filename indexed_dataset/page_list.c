@@ -78,6 +78,13 @@ bool page_list_has(struct page_list *l, const struct ledger_document *d)
     return has;
 }
 
+void page_list_unfind(struct page_list *l)
+{
+    for (int k = 0; k < PAGE_NAMES; k++)
+        for (size_t i = 0; i < l->found[k].n; i++)
+            l->found[k].p[i] = 0;
+}
+
 int page_list_bits(struct page_list *l, const struct ledger *of, uint8_t **bits, uint64_t *n, struct err *e)
 {
     uint64_t all = ledger_n_documents(of);

@@ -24,6 +24,8 @@ int page_list_read(struct page_list *l, enum page_names kind, const struct opt_l
 
 /* Whether a document is one of them, which is marked as found. */
 bool page_list_has(struct page_list *l, const struct ledger_document *d);
+/* None counts as found any more. */
+void page_list_unfind(struct page_list *l);
 /* A bit for each document of a ledger that is among them: *bits, to be freed; *n of them.  The errors of ledger_document,
  * ERR_NOMEM. */
 int page_list_bits(struct page_list *l, const struct ledger *of, uint8_t **bits, uint64_t *n, struct err *e);

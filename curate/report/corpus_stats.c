@@ -7,6 +7,7 @@
 #include "curate/stream/pass.h"
 #include "curate/text/scan.h"
 #include "curate/filter/urls.h"
+#include "curate/report/note.h"
 
 const char *const corpus_size_names[CORPUS_SIZES] = {"bytes", "characters", "words", "lines"};
 
@@ -17,8 +18,8 @@ void corpus_conf_init(struct corpus_conf *c)
 
 /* ---- one document, on any thread: a note of what is counted ----
  *
- * sizes (4 numbers of 64 bits), then strings: language, host, group; then each field: its
- * name, and for a number its value. */
+ * sizes (4 numbers of 64 bits), then strings: language, host, group; with --sources what source_note
+ * puts; then each field: its name, and for a number its value. */
 
 struct counter {
     struct corpus_stats *c;
@@ -79,14 +80,6 @@ static struct span host_of(struct span url, char out[CORPUS_NAME_BYTES])
     return (struct span){out, s.n};
 }
 
-static int put_note_string(struct buf *b, struct span s)
-{
-    uint32_t n = (uint32_t)s.n;
-
-    TRY(buf_put(b, &n, sizeof n));
-    return buf_put_span(b, s);
-}
-
 /* A field by name, with its value if that is a number, or true or false (1 and 0). */
 static int put_note_field(struct buf *b, struct span name, enum json_type type, struct span raw)
 {
@@ -96,7 +89,7 @@ static int put_note_field(struct buf *b, struct span name, enum json_type type, 
         x = json_parse_double(raw.p, raw.n);
     else if (type == JSON_BOOL)
         x = *raw.p == 't';
-    TRY(put_note_string(b, name));
+    TRY(note_put_string(b, name));
     return buf_put(b, &x, sizeof x);
 }
 
@@ -164,9 +157,11 @@ static int note_doc(struct thread *t, const struct counter *w, struct doc *d)
     size[CORPUS_WORDS] = count_words(&t->scan, d->text.n);
     buf_clear(&t->note);
     TRY(buf_put(&t->note, size, sizeof size));
-    TRY(put_note_string(&t->note, lang.n <= CORPUS_NAME_BYTES ? lang : (struct span){"", 0}));
-    TRY(put_note_string(&t->note, host));
-    TRY(put_note_string(&t->note, group_of(d, w->conf->by, host)));
+    TRY(note_put_string(&t->note, lang.n <= CORPUS_NAME_BYTES ? lang : (struct span){"", 0}));
+    TRY(note_put_string(&t->note, host));
+    TRY(note_put_string(&t->note, group_of(d, w->conf->by, host)));
+    if (w->conf->sources)
+        TRY(source_note(d, host, &t->note));
     for (int i = 0; i < d->n_fields; i++) {
         struct span raw = d->field[i].raw;
         enum json_type type = type_of(raw);
@@ -217,23 +212,6 @@ static void count_thread_close(void *stage, void *thread)
 }
 
 /* ---- all documents, in order ---- */
-
-static struct span take(struct span *rest, size_t n)
-{
-    struct span s = {rest->p, n};
-
-    rest->p += n;
-    rest->n -= n;
-    return s;
-}
-
-static struct span take_string(struct span *rest)
-{
-    uint32_t n;
-
-    memcpy(&n, take(rest, sizeof n).p, sizeof n);
-    return take(rest, n);
-}
 
 /* 1: the number of a field's name; 0: it is one too many. */
 static int find_field(struct counter *w, struct span name, size_t *number)
@@ -309,24 +287,26 @@ static int count_note(struct counter *w, struct span note)
     struct name_count one;
     struct span value;
 
-    memcpy(size, take(&note, sizeof size).p, sizeof size);
+    memcpy(size, note_take(&note, sizeof size).p, sizeof size);
     one = (struct name_count){1, size[CORPUS_BYTES], size[CORPUS_CHARS], size[CORPUS_WORDS], 0};
     TRY(add_sizes(&c->all, size));
-    TRY(name_tally_add(&c->langs, take_string(&note), &one));
-    TRY(name_tally_add(&c->hosts, take_string(&note), &one));
-    value = take_string(&note);
+    TRY(name_tally_add(&c->langs, note_take_string(&note), &one));
+    TRY(name_tally_add(&c->hosts, note_take_string(&note), &one));
+    value = note_take_string(&note);
     if (w->conf->by) {
         TRY(find_group(c, value, &group));
         TRY(add_sizes(group, size));
     }
+    if (w->conf->sources)
+        TRY(source_stats_add(&c->sources, &note, &one));
     w->predicted = 0;
     while (note.n) {
-        struct span name = take_string(&note);
+        struct span name = note_take_string(&note);
         size_t field;
         double x;
         int rc;
 
-        memcpy(&x, take(&note, sizeof x).p, sizeof x);
+        memcpy(&x, note_take(&note, sizeof x).p, sizeof x);
         rc = find_field(w, name, &field);
         TRY(rc);
         if (!rc)
@@ -382,6 +362,7 @@ static const struct stage_ops ops = {
 static int begin(struct corpus_stats *c, const struct corpus_conf *conf, struct err *e)
 {
     *c = (struct corpus_stats){.langs.bound = 10000, .hosts.bound = (size_t)conf->max_hosts};
+    source_stats_init(&c->sources, (size_t)conf->max_hosts);
     c->field_docs = calloc(CORPUS_NAMES, sizeof *c->field_docs);
     c->group = conf->by ? calloc(CORPUS_GROUPS + 1, sizeof *c->group) : NULL;
     return c->field_docs && (c->group || !conf->by) ? 0 : err_set(e, ERR_NOMEM, "out of memory");
@@ -448,5 +429,6 @@ void corpus_free(struct corpus_stats *c)
     name_table_free(&c->groups);
     name_tally_free(&c->langs);
     name_tally_free(&c->hosts);
+    source_stats_free(&c->sources);
     *c = (struct corpus_stats){0};
 }

@@ -13,7 +13,7 @@
 
 #include "base/opt.h"
 #include "curate/report/sketch.h"
-#include "curate/report/name_tally.h"
+#include "curate/report/source_stats.h"
 #include "curate/stream/stage.h"
 
 enum { CORPUS_NAMES = 1000, CORPUS_GROUPS = 1000, CORPUS_SKETCHES = 8192, CORPUS_NAME_BYTES = 256 };
@@ -27,6 +27,7 @@ struct corpus_conf {
     const char *by;    /* field to break down by; NULL: none.  "host": of the URL, if there is no such field */
     int64_t max_hosts; /* different hosts that are counted exactly */
     int64_t top;       /* hosts and groups that are shown; 0: all */
+    bool sources;      /* where documents came from, in place of the numbers of texts (source_stats.h) */
     bool json;         /* written as JSON, not as tables for a person */
     const char *output; /* NULL: standard output */
 };
@@ -34,7 +35,8 @@ void corpus_conf_init(struct corpus_conf *c);
 #define CORPUS_OPTS(c)                                                                              \
     OPT_STR(0, "by", &(c).by, "FIELD", "numbers for each value of this field too; host: of the URL"),        \
     OPT_INT(0, "top", &(c).top, 0, INT64_MAX, "hosts, languages and groups to show; 0: all"),                  \
-    OPT_INT(0, "max-hosts", &(c).max_hosts, 2, 1 << 30, "different hosts to count exactly")
+    OPT_FLAG(0, "sources", &(c).sources, "where they came from: languages, domains, days, crawls, files, licences, rights"), \
+    OPT_INT(0, "max-hosts", &(c).max_hosts, 2, 1 << 30, "different hosts, and domains, to count exactly")
 
 #define CORPUS_OUT_OPTS(c)                                                                          \
     CORPUS_OPTS(c),                                                                                 \
@@ -56,6 +58,7 @@ struct corpus_stats {
     uint64_t *field_docs;     /* documents that have it */
     uint64_t left_out;        /* fields of documents that were one too many, or had too long a name */
     struct name_tally langs, hosts;
+    struct source_stats sources; /* where they are asked for */
     struct name_table groups; /* values of the field `by`; the last may be one for all others */
     struct corpus_part *group; /* NULL without it */
     size_t sketches;
@@ -67,6 +70,8 @@ int corpus_stage_open(struct stage *s, const struct corpus_conf *conf, struct er
 int corpus_read(struct corpus_stats *c, const struct corpus_conf *conf, struct err *e);
 void corpus_free(struct corpus_stats *c);
 
+/* Appends what conf->sources asks for, as JSON or as tables. */
+int source_stats_put(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b);
 /* Appends everything as JSON, or as tables for a person; or as conf says.  ERR_NOMEM. */
 int corpus_put_json(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b);
 int corpus_put_text(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b);

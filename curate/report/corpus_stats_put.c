@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/version.h"
 #include "curate/report/corpus_stats.h"
-#include "curate/report/text_table.h"
+#include "curate/report/tally_put.h"
 
 static const struct {
     const char *name;
@@ -12,18 +12,7 @@ static const struct {
 } quantiles[] = {{"p01", .01}, {"p05", .05}, {"p25", .25}, {"p50", .5}, {"p75", .75}, {"p95", .95}, {"p99", .99}};
 enum { QUANTILES = sizeof quantiles / sizeof *quantiles };
 
-static size_t shown(const struct corpus_conf *conf, size_t n)
-{
-    return conf->top && (uint64_t)conf->top < n ? (size_t)conf->top : n;
-}
-
 /* ---- JSON ---- */
-
-static int put_int(struct buf *b, const char *key, uint64_t v)
-{
-    TRY(json_put_key(b, key));
-    return json_put_int(b, (int64_t)v);
-}
 
 static int put_num(struct buf *b, const char *key, double v)
 {
@@ -45,7 +34,7 @@ static int put_points(const struct sketch *s, const struct sketch_point *p, size
 {
     uint64_t under[66] = {0}; /* [0]: 0; [k]: 2^(k-1) to 2^k - 1 */
 
-    TRY(put_int(b, "count", s->n));
+    TRY(json_put_count(b, "count", s->n));
     TRY(put_num(b, "mean", sketch_mean(s)));
     TRY(put_num(b, "min", s->n ? s->min : NAN));
     for (int i = 0; i < QUANTILES; i++)
@@ -63,7 +52,7 @@ static int put_points(const struct sketch *s, const struct sketch_point *p, size
             continue;
         TRY(buf_puts(b, first ? "{" : ",{"));
         TRY(put_num(b, "from", i ? ldexp(1, i - 1) : 0));
-        TRY(put_int(b, "documents", under[i]));
+        TRY(json_put_count(b, "documents", under[i]));
         TRY(buf_putc(b, '}'));
         first = 0;
     }
@@ -87,10 +76,8 @@ static int put_sketch(const struct sketch *s, bool powers, struct buf *b)
 static int by_name(const void *a, const void *b, void *of)
 {
     const struct name_table *t = of;
-    struct span x = t->name[*(const size_t *)a], y = t->name[*(const size_t *)b];
-    int c = memcmp(x.p, y.p, x.n < y.n ? x.n : y.n);
 
-    return c ? c : x.n < y.n ? -1 : x.n > y.n;
+    return span_compare(t->name[*(const size_t *)a], t->name[*(const size_t *)b]);
 }
 
 /* The numbers of the names, in the order of the names; malloc'd, NULL when memory is out. */
@@ -108,9 +95,9 @@ static size_t *names_in_order(const struct name_table *t)
 
 static int put_part(const struct corpus_stats *c, const struct corpus_part *p, const size_t *fields, struct buf *b)
 {
-    TRY(put_int(b, "documents", p->docs));
+    TRY(json_put_count(b, "documents", p->docs));
     for (int i = 0; i < CORPUS_SIZES; i++)
-        TRY(put_int(b, corpus_size_names[i], p->sum[i]));
+        TRY(json_put_count(b, corpus_size_names[i], p->sum[i]));
     TRY(json_put_key(b, "per_document"));
     TRY(buf_putc(b, '{'));
     for (int i = 0; i < CORPUS_SIZES; i++) {
@@ -126,44 +113,6 @@ static int put_part(const struct corpus_stats *c, const struct corpus_part *p, c
         TRY(put_sketch(p->number[k], false, b));
     }
     return buf_putc(b, '}');
-}
-
-static int put_tally_row(const struct name_tally *t, size_t k, const char *key, struct buf *b)
-{
-    const struct name_count *n = &t->count[k];
-
-    TRY(buf_putc(b, '{'));
-    TRY(json_put_key(b, key));
-    TRY(json_put_string(b, t->names.name[k]));
-    TRY(put_int(b, "documents", n->docs));
-    TRY(put_int(b, "bytes", n->bytes));
-    TRY(put_int(b, "characters", n->chars));
-    TRY(put_int(b, "words", n->words));
-    if (n->missed)
-        TRY(put_int(b, "missed", n->missed));
-    return buf_putc(b, '}');
-}
-
-static int put_tally(const struct name_tally *t, const char *name, const char *key, const struct corpus_conf *conf, struct buf *b)
-{
-    size_t *order = name_tally_order(t);
-    int rc = order ? json_put_key(b, name) : ERR_NOMEM;
-
-    if (rc == 0)
-        rc = buf_putc(b, '{');
-    if (rc == 0)
-        rc = put_int(b, t->missed ? "kept" : "different", t->names.n);
-    if (rc == 0)
-        rc = put_int(b, "missed", t->missed);
-    if (rc == 0)
-        rc = buf_puts(b, ",\"top\":[");
-    for (size_t i = 0; i < shown(conf, t->names.n) && rc == 0; i++) {
-        rc = i ? buf_putc(b, ',') : 0;
-        if (rc == 0)
-            rc = put_tally_row(t, order[i], key, b);
-    }
-    free(order);
-    return rc < 0 ? rc : buf_puts(b, "]}");
 }
 
 /* The groups, the largest first; malloc'd.  The one of all others last. */
@@ -191,7 +140,7 @@ static int put_groups(const struct corpus_stats *c, const struct corpus_conf *co
     size_t n, *order = groups_in_order(c, &n);
     int rc = order ? 0 : ERR_NOMEM;
 
-    for (size_t i = 0; i < shown(conf, n) && rc == 0; i++) {
+    for (size_t i = 0; i < tally_shown(conf->top, n) && rc == 0; i++) {
         rc = buf_puts(b, i ? ",{\"value\":" : "{\"value\":");
         if (rc == 0)
             rc = order[i] < c->groups.n ? json_put_string(b, c->groups.name[order[i]]) : buf_puts(b, "null");
@@ -207,10 +156,10 @@ static int put_groups(const struct corpus_stats *c, const struct corpus_conf *co
 static int put_all(const struct corpus_stats *c, const struct corpus_conf *conf, const size_t *fields, struct buf *b)
 {
     TRY(buf_puts(b, "{\"quern\":\"" QUERN_VERSION "\""));
-    TRY(put_int(b, "bad", c->bad));
+    TRY(json_put_count(b, "bad", c->bad));
     TRY(put_part(c, &c->all, fields, b));
-    TRY(put_tally(&c->langs, "languages", "lang", conf, b));
-    TRY(put_tally(&c->hosts, "hosts", "host", conf, b));
+    TRY(tally_put_json(&c->langs, "languages", "lang", conf->top, b));
+    TRY(tally_put_json(&c->hosts, "hosts", "host", conf->top, b));
     TRY(json_put_key(b, "fields"));
     TRY(buf_putc(b, '{'));
     for (size_t i = 0; i < c->fields.n; i++) {
@@ -218,11 +167,11 @@ static int put_all(const struct corpus_stats *c, const struct corpus_conf *conf,
         TRY(json_put_int(b, (int64_t)c->field_docs[fields[i]]));
     }
     TRY(buf_putc(b, '}'));
-    TRY(put_int(b, "fields_left_out", c->left_out));
+    TRY(json_put_count(b, "fields_left_out", c->left_out));
     if (conf->by) {
         TRY(buf_puts(b, ",\"by\":{\"field\":"));
         TRY(json_put_string(b, span_of(conf->by)));
-        TRY(put_int(b, "different", c->groups.n));
+        TRY(json_put_count(b, "different", c->groups.n));
         TRY(buf_puts(b, ",\"groups\":["));
         TRY(put_groups(c, conf, fields, b));
         TRY(buf_puts(b, "]}"));
@@ -240,13 +189,6 @@ int corpus_put_json(const struct corpus_stats *c, const struct corpus_conf *conf
 }
 
 /* ---- tables ---- */
-
-static int add_cells(struct text_table *t, int n, const char *const *cell)
-{
-    for (int i = 0; i < n; i++)
-        TRY(text_table_add(t, span_of(cell[i])));
-    return 0;
-}
 
 static int add_sketch(struct text_table *t, struct span name, const struct sketch *s)
 {
@@ -275,12 +217,12 @@ static int put_numbers(const struct corpus_stats *c, const size_t *fields, struc
     bool any = false;
 
     t->columns = 10;
-    TRY(add_cells(t, 10, heads));
+    TRY(text_table_add_cells(t, 10, heads));
     for (int i = 0; i < CORPUS_SIZES; i++)
         TRY(add_sketch(t, span_of(corpus_size_names[i]), &c->all.size[i]));
     TRY(buf_puts(b, "\nper document\n"));
     TRY(text_table_put(t, 2, b));
-    TRY(add_cells(t, 10, heads));
+    TRY(text_table_add_cells(t, 10, heads));
     for (size_t i = 0; i < c->fields.n; i++) {
         size_t k = fields[i];
         if (k < c->all.n_numbers && c->all.number[k]) {
@@ -323,41 +265,6 @@ static int put_powers(const struct corpus_stats *c, struct text_table *t, struct
     return text_table_put(t, 2, b);
 }
 
-static int put_tally_text(const struct name_tally *t, const char *name, uint64_t docs, const struct corpus_conf *conf,
-                          struct text_table *table, struct buf *b)
-{
-    static const char *const heads[] = {"", "documents", "%", "bytes", "characters", "words"};
-    size_t *order = name_tally_order(t);
-    int rc = order ? 0 : ERR_NOMEM;
-
-    table->columns = 6;
-    if (rc == 0)
-        rc = add_cells(table, 6, heads);
-    for (size_t i = 0; i < shown(conf, t->names.n) && rc == 0; i++) {
-        const struct name_count *n = &t->count[order[i]];
-        struct span s = t->names.name[order[i]];
-
-        rc = text_table_add(table, s.n ? s : span_of("(none)"));
-        if (rc == 0)
-            rc = text_table_add_int(table, n->docs);
-        if (rc == 0)
-            rc = text_table_add_num(table, round(1e4 * (double)n->docs / (double)docs) / 100);
-        if (rc == 0)
-            rc = text_table_add_int(table, n->bytes);
-        if (rc == 0)
-            rc = text_table_add_int(table, n->chars);
-        if (rc == 0)
-            rc = text_table_add_int(table, n->words);
-    }
-    free(order);
-    TRY(rc);
-    TRY(buf_printf(b, "\n%s: %zu%s\n", name, t->names.n, t->missed ? " kept" : ""));
-    if (t->missed)
-        TRY(buf_printf(b, "  too many to count exactly: each may have %llu documents more, and so many may be missing here\n",
-                       (unsigned long long)t->missed));
-    return text_table_put(table, 2, b);
-}
-
 static int put_groups_text(const struct corpus_stats *c, const struct corpus_conf *conf, struct text_table *table, struct buf *b)
 {
     struct name_tally t = {.names = c->groups};
@@ -368,7 +275,7 @@ static int put_groups_text(const struct corpus_stats *c, const struct corpus_con
     for (size_t i = 0; i < c->groups.n && t.count; i++)
         t.count[i] = (struct name_count){c->group[i].docs, c->group[i].sum[CORPUS_BYTES],
                                           c->group[i].sum[CORPUS_CHARS], c->group[i].sum[CORPUS_WORDS], 0};
-    rc = t.count ? put_tally_text(&t, conf->by, c->all.docs, conf, table, b) : ERR_NOMEM;
+    rc = t.count ? tally_put_text(&t, conf->by, c->all.docs, conf->top, table, b) : ERR_NOMEM;
     free(t.count);
     if (rc == 0 && others->docs)
         rc = buf_printf(b, "  documents with other values: %llu\n", (unsigned long long)others->docs);
@@ -403,8 +310,8 @@ static int put_tables(const struct corpus_stats *c, const struct corpus_conf *co
     TRY(text_table_put(t, 0, b));
     TRY(put_numbers(c, fields, t, b));
     TRY(put_powers(c, t, b));
-    TRY(put_tally_text(&c->langs, "languages", c->all.docs, conf, t, b));
-    TRY(put_tally_text(&c->hosts, "hosts", c->all.docs, conf, t, b));
+    TRY(tally_put_text(&c->langs, "languages", c->all.docs, conf->top, t, b));
+    TRY(tally_put_text(&c->hosts, "hosts", c->all.docs, conf->top, t, b));
     if (conf->by)
         TRY(put_groups_text(c, conf, t, b));
     return put_fields(c, fields, t, b);
@@ -423,7 +330,7 @@ int corpus_put_text(const struct corpus_stats *c, const struct corpus_conf *conf
 
 int corpus_put(const struct corpus_stats *c, const struct corpus_conf *conf, struct buf *b, struct err *e)
 {
-    int rc = (conf->json ? corpus_put_json : corpus_put_text)(c, conf, b);
+    int rc = (conf->sources ? source_stats_put : conf->json ? corpus_put_json : corpus_put_text)(c, conf, b);
 
     return rc < 0 ? err_set(e, rc, "out of memory for the numbers") : 0;
 }

@@ -73,15 +73,12 @@ static int by_count(const void *a, const void *b, void *of)
     const struct name_tally *t = of;
     size_t i = *(const size_t *)a, k = *(const size_t *)b;
     const struct name_count *x = &t->count[i], *y = &t->count[k];
-    struct span s = t->names.name[i], u = t->names.name[k];
-    int c;
 
     if (x->docs != y->docs)
         return x->docs > y->docs ? -1 : 1;
     if (x->bytes != y->bytes)
         return x->bytes > y->bytes ? -1 : 1;
-    c = memcmp(s.p, u.p, s.n < u.n ? s.n : u.n);
-    return c ? c : s.n < u.n ? -1 : s.n > u.n;
+    return span_compare(t->names.name[i], t->names.name[k]);
 }
 
 size_t *name_tally_order(const struct name_tally *t)

@@ -41,6 +41,13 @@ static int width(const char *s)
     return n;
 }
 
+int text_table_add_cells(struct text_table *t, int n, const char *const *cell)
+{
+    for (int i = 0; i < n; i++)
+        TRY(text_table_add(t, span_of(cell[i])));
+    return 0;
+}
+
 int text_table_put(struct text_table *t, int indent, struct buf *b)
 {
     int wide[COLUMNS] = {0}, i = 0;

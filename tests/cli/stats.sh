@@ -67,4 +67,45 @@ has "which is written" stats.json '"documents":3'
 check "a pipe with a name" quern stats <(cat docs.jsonl) --json
 has "is read" out '"documents":3'
 status "no such file" 3 quern stats none.jsonl
+
+# Where documents came from: --sources.
+cat >sources.jsonl <<'END'
+{"id":"1","url":"https://user@www.a.example.co.uk:8/x","lang":"en","text":"One two","source":{"dump":"CC-MAIN-2024-22","file":"w.warc.gz","offset":5,"date":"2024-05-21T10:20:30Z","license":"https://creativecommons.org/licenses/by-sa/4.0/","robots":"noindex, max-snippet: 20","tdm_reservation":"1"}}
+{"id":"2","url":"http://b.example.co.uk/","lang":"de","text":"Drei","date":"1999-01-01","source":{"file":"b \"offset\": html"}}
+{"id":"3","url":"http://10.0.0.1/","text":"Vier und","crawled":"2023-12-01T00:00:00Z","tdm_reservation":"0"}
+{"id":"4","text":"Five","source":{"date":"last year"}}
+END
+check 'sources' quern stats --sources --json sources.jsonl
+has 'sizes by language' out '"languages":{"different":3,"missed":0,"top":[{"lang":"","documents":2,"bytes":12,"characters":12,"words":3},{"lang":"en",'
+has 'registered domains, of which the largest tenth' out '"domains":{"different":2,"missed":0,"top_tenth":{"domains":1,"documents":2,"bytes":11,"characters":11,"words":3,"share":0.4782608695652174,"list":[{"domain":"example.co.uk","documents":2,"bytes":11,"characters":11,"words":3,"share":0.4782608695652174}]}}'
+has 'days of crawls, not of pages' out '"crawled":{"first":"2023-12-01","last":"2024-05-21","months":[{"month":"","documents":2,"bytes":8,"characters":8,"words":2},{"month":"2023-12","documents":1,'
+has 'kinds' out '"kinds":{"archive":{"documents":1,"bytes":7,"characters":7,"words":2},"file":{"documents":2,"bytes":8,'
+has 'crawls' out '"dumps":{"different":2,"missed":0,"top":[{"dump":"","documents":3,'
+has 'files' out '{"file":"w.warc.gz","documents":1,"bytes":7,"characters":7,"words":2}'
+has 'licences in one form' out '{"license":"cc-by-sa-4.0","documents":1,'
+has 'directives one by one' out '{"directive":"max-snippet","documents":1,"bytes":7,"characters":7,"words":2},{"directive":"noindex","documents":1,'
+has 'reservations' out '"tdm_reservation":{"reserved":{"documents":1,"bytes":7,"characters":7,"words":2},"not_reserved":{"documents":1,"bytes":8,'
+check 'as tables' quern stats --sources sources.jsonl
+has 'with shares' out '  example.co.uk          2     11  47.83          11'
+has 'and days' out 'crawled: 2023-12-01 to 2024-05-21'
+awk 'BEGIN { x = 7; for (i = 0; i < 5000; i++) { x = (x * 69069 + 1) % 2147483648; d = int(sqrt(int(x / 65536) % 10000)); t = "w"
+    for (k = x % 17; k > 0; k--) t = t " word"
+    printf "{\"id\":\"%d\",\"url\":\"http://h%d.d%d.example.com/%d\",\"text\":\"%s\",\"source\":{\"file\":\"f%d\",\"offset\":1,\"date\":\"20%02d-%02d-%02dT\"}}\n",
+        i, i % 3, d, i, t, i % 7, 10 + d % 10, 1 + d % 12, 1 + i % 28 } }' | sed 's/\.example\.com/.com/' >sites.jsonl
+quern stats --sources --json -j 1 sites.jsonl >one
+quern stats --sources --json -j 8 sites.jsonl >other
+same 'the same with 8 threads' one other
+awk -F'"' '{ split($8, u, "/"); sub(/^h[0-9]*\./, "", u[3]); n[u[3]] += length($12) } END { for (d in n) print n[d], d }' sites.jsonl |
+    sort -k1,1nr -k2 >want
+equal 'all domains' "$(grep -o '"domains":{"different":[0-9]*' one)" "\"domains\":{\"different\":$(wc -l <want)"
+tenth=$((($(wc -l <want) + 9) / 10))
+same 'the largest tenth of them, with their bytes' <(head -n $tenth want) <(grep -o '"list":\[.*\]}},"crawled"' one |
+    grep -oE '"domain":"[^"]*","documents":[0-9]*,"bytes":[0-9]*' | sed -E 's/"domain":"([^"]*)".*"bytes":(.*)/\2 \1/')
+cp one out
+has 'from the first day to the last' out "\"first\":\"$(grep -o '"date":"[^T]*' sites.jsonl | cut -d'"' -f4 | sort | head -1)\",\"last\":\"$(grep -o '"date":"[^T]*' sites.jsonl | cut -d'"' -f4 | sort | tail -1)\""
+check 'few domains kept' quern stats --sources --json --max-hosts 20 sites.jsonl
+has 'which is said' out '"domains":{"kept":'
+printf 'input: sites.jsonl\nstages:\n  - stats: {sources: true, json: true, output: planned.json}\nwork: planned.work\n' >plan.yaml
+check 'at the end of a plan' quern curate -q plan.yaml
+same 'the same' one planned.json
 finish

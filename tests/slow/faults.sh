@@ -199,7 +199,7 @@ tiny="--num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --v
 # shellcheck disable=SC2086
 quern-train -q $tiny --data-path "$dataset" --train-iters 1 --save ck >/dev/null || bad 'a checkpoint'
 # shellcheck disable=SC2086
-quern-train -q $tiny --data-path 1 "$in/kept_text_document" 2 "$in/kept_text_document" --train-iters 1 --save kept >/dev/null || bad 'a blend'
+quern-train -q $tiny --data-path 1 "$in/kept_text_document" 2 "$in/kept_text_document" --split 1,0,0 --eval-iters 0 --train-iters 1 --save kept >/dev/null || bad 'a blend'
 sweep 'dataset trace a step' quern-dataset trace --checkpoint "$in/kept" --step 1
 sweep 'dataset trace pages' quern-dataset trace --checkpoint "$in/kept" --id b
 sweep 'dataset forget and trace' quern-dataset forget "$in/kept_text_document" --id b --checkpoint "$in/kept" -o out
