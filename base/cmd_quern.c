@@ -25,6 +25,7 @@ static const struct {
     {"dedup", "drop exact and near duplicates; strike repeated passages"},
     {"decontaminate", "keep evaluation sets out"},
     {"mix", "sample, blend, shuffle, split and shard"},
+    {"forget", "take pages out, by id or URL"},
     {"curate", "a whole plan of these, resumable and shared by tasks"},
     {"ablate", "which of several plans makes the better model"},
     {"why", "say why a document was dropped"},

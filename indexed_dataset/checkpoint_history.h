@@ -20,7 +20,8 @@ int checkpoint_steps(const char *dir, int64_t **steps, struct err *e);
 int checkpoint_check_seal(const char *what, struct span text, struct err *e);
 
 /* The history of the checkpoint of that step in dir; step < 0: dir is the folder of a checkpoint itself, or its newest one is
- * meant.  h as for history_parse; *of, unless NULL: its step.  ERR_FORMAT, ERR_IO, ERR_UNSUPPORTED (it was written before there were histories). */
+ * meant.  h as for history_parse; *of, unless NULL: its step.  ERR_FORMAT, ERR_IO, ERR_UNSUPPORTED (it was written before
+ * there were histories). */
 int checkpoint_history(struct history *h, const char *dir, int64_t step, int64_t *of, struct err *e);
 
 #ifdef __cplusplus

@@ -369,7 +369,8 @@ static int trace_steps(struct page_list *pages, int jobs, struct err *e)
     if (rc == 0)
         rc = sample_trace_open(&t, &c, e);
     if (rc == 0)
-        rc = o.step ? sample_trace_step(t, o.step, o.row, print_piece, &line, e) : sample_trace_find(t, pages, print_piece, &line, e);
+        rc = o.step ? sample_trace_step(t, o.step, o.row, print_piece, &line, e)
+                    : sample_trace_find(t, pages, print_piece, &line, e);
     if (rc == 0 && !o.step)
         tell_missing(pages, o.checkpoints.v[0]);
     sample_trace_close(t);

@@ -12,11 +12,6 @@ void page_list_free(struct page_list *l)
     }
 }
 
-size_t page_list_size(const struct page_list *l)
-{
-    return l->of[PAGE_IDS].n + l->of[PAGE_URLS].n;
-}
-
 static int add_name(struct page_list *l, enum page_names kind, struct span name, struct err *e)
 {
     size_t number;
@@ -64,7 +59,19 @@ int page_list_read(struct page_list *l, enum page_names kind, const struct opt_l
     return rc;
 }
 
-bool page_list_has(struct page_list *l, const struct ledger_document *d)
+bool page_list_has(const struct page_list *l, struct span id, struct span url)
+{
+    const struct span name[PAGE_NAMES] = {id, url};
+    size_t number;
+
+    for (int k = 0; k < PAGE_NAMES; k++)
+        if (name[k].n && name_table_find(&l->of[k], name[k], &number))
+            return true;
+    return false;
+}
+
+/* The same; those that it is are marked as found. */
+static bool find_page(struct page_list *l, const struct ledger_document *d)
 {
     const struct span name[PAGE_NAMES] = {d->id, d->url};
     size_t number;
@@ -96,7 +103,7 @@ int page_list_bits(struct page_list *l, const struct ledger *of, uint8_t **bits,
         return err_set(e, ERR_NOMEM, "out of memory");
     for (uint64_t d = 0; d < all; d++) {
         TRY(ledger_document(of, d, &doc, e));
-        if (page_list_has(l, &doc)) {
+        if (find_page(l, &doc)) {
             (*bits)[d / 8] |= (uint8_t)(1 << d % 8);
             ++*n;
         }
@@ -106,7 +113,7 @@ int page_list_bits(struct page_list *l, const struct ledger *of, uint8_t **bits,
 
 bool page_list_missing(const struct page_list *l, size_t *at, struct span *name)
 {
-    for (; *at < page_list_size(l); ++*at) {
+    for (; *at < l->of[PAGE_IDS].n + l->of[PAGE_URLS].n; ++*at) {
         bool url = *at >= l->of[PAGE_IDS].n;
         size_t i = url ? *at - l->of[PAGE_IDS].n : *at;
         const enum page_names k = url ? PAGE_URLS : PAGE_IDS;

@@ -148,8 +148,8 @@ static int open_ledgers(struct traced_data *d, const struct gpt_paths *paths, co
             sha256_hex(ledger_root(l), hex);
         if (root[0] && root[1] && !(l && strcmp(root, hex) == 0)) {
             d->parts++;
-            return err_set(e, ERR_FORMAT, "'%s' is not the dataset that was trained on: its ledger %s%s, not %s", paths->word[word],
-                           l ? "has the root " : "is missing", l ? hex : "", root);
+            return err_set(e, ERR_FORMAT, "'%s' is not the dataset that was trained on: its ledger %s%s, not %s",
+                           paths->word[word], l ? "has the root " : "is missing", l ? hex : "", root);
         }
     }
     return 0;

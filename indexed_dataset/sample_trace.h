@@ -1,7 +1,7 @@
 /* indexed_dataset/sample_trace.h -- the documents that the steps of a training run saw.
  *
- * A checkpoint's history says which samples each step took, and of what data (checkpoint_history.h); Megatron's order says of which
- * documents a sample is cut (gpt_dataset.h), fine-tuning's likewise (sft_dataset.h); the ledgers say where those came from.
+ * A checkpoint's history says which samples each step took, and of what data (checkpoint_history.h); Megatron's order says of
+ * which documents a sample is cut (gpt_dataset.h), fine-tuning's likewise (sft_dataset.h); the ledgers say where those came from.
  * Datasets are opened under the names that the run was given; one whose ledger has another root than it had then is refused.
  */
 #ifndef INDEXED_DATASET_SAMPLE_TRACE_H

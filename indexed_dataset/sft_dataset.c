@@ -380,7 +380,9 @@ static int call_stretch(void *arg, int64_t doc, int64_t from, int64_t n, int64_t
     const struct stretch_call *c = arg;
     const struct part *p = part_of(c->d, doc);
 
-    return c->fn(c->arg, &(struct sample_piece){p->x, (int)(p - c->d->part), p->first + (uint64_t)(doc - p->before), from, n, at}, e);
+    const struct sample_piece piece = {p->x, (int)(p - c->d->part), p->first + (uint64_t)(doc - p->before), from, n, at};
+
+    return c->fn(c->arg, &piece, e);
 }
 
 int sft_dataset_pieces(struct sft_dataset *d, int64_t i, sample_piece_fn *fn, void *arg, struct err *e)

@@ -115,6 +115,7 @@ int main(int argc, char **argv)
     struct plan plan;
     const char *output = NULL, *rejects = NULL, *stats = NULL, *report = NULL, *work = NULL;
     bool check = false, full = false;
+    struct forget_conf forget;
     struct rank_conf ranks = {NULL, COMM_TIMEOUT_MINUTES};
     const struct opt opts[] = {
         OPT_HEAD("In place of what the plan says"),
@@ -124,6 +125,9 @@ int main(int argc, char **argv)
         OPT_OUT(0, "stats", &stats, "FILE", "write counts as JSON"),
         OPT_OUT(0, "report", &report, "FILE", "write a page about both, as quern report does"),
         OPT_FOLDER(0, "work", &work, "FOLDER", "what a killed run goes on from; the default is OUTPUT.work"),
+        OPT_HEAD("Pages that are to be forgotten"),
+        OPT_IN_LIST(0, "forget-ids", &forget.ids, "FILE", "as if the documents whose id is a line of FILE were not there"),
+        OPT_IN_LIST(0, "forget-urls", &forget.urls, "FILE", "likewise those whose URL is"),
         OPT_HEAD("Run"),
         OPT_FLAG(0, "check", &check, "check the plan, show its settings, and stop"),
         CURATE_OPTS(c),
@@ -138,6 +142,7 @@ int main(int argc, char **argv)
     struct err e;
     int code, n, rc;
 
+    forget_conf_init(&forget);
     curate_conf_init(&c);
     dedup_tokenizers = &token_cutter;
     n = tool_begin(&t, opts, argc, argv, &code);
@@ -154,11 +159,14 @@ int main(int argc, char **argv)
     plan.report = report ? report : plan.report;
     plan.work = work ? work : plan.work;
     c.plan = &plan;
-    rc = plan_settle(&plan, &e);
+    rc = plan_forget(&plan, &forget, &e);
+    if (rc == 0)
+        rc = plan_settle(&plan, &e);
     run_files_free(tool_files()); /* of operands and options: the plan has them all */
     if (rc == 0)
         rc = plan_files(&plan, tool_files(), &e);
     code = rc < 0 ? tool_fail(&t, &e) : check ? show(&t, &plan) : run(&t, &c, &ranks);
     plan_free(&plan);
+    opt_lists_free(opts);
     return code;
 }

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/node.h"
 #include "comm/comm.h"
+#include "curate/filter/forget.h"
 #include "curate/stages/doc_route.h"
 #include "pipelines/nodes.h"
 
@@ -72,6 +73,8 @@ struct plan {
 int plan_load(struct plan *p, const char *path, char *const *inputs, int n, struct err *e);
 /* The same of a tree that is one already and outlives the plan: lines in messages are those of its nodes, in `file`. */
 int plan_load_tree(struct plan *p, const char *file, const struct node *root, struct err *e);
+/* Puts a stage `forget` of these files (curate/filter/forget.h) in front of all others; with none, nothing.  Before plan_settle. */
+int plan_forget(struct plan *p, const struct forget_conf *pages, struct err *e);
 void plan_free(struct plan *p);
 
 /* Once outputs and inputs are final: fills in what follows from others, checks that every branch gives something, that each

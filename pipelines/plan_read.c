@@ -184,6 +184,31 @@ static int read_stages(struct plan *p, struct plan_branch *b, const struct node 
     return 0;
 }
 
+int plan_forget(struct plan *p, const struct forget_conf *pages, struct err *e)
+{
+    struct plan_branch *b = p->branch;
+    struct plan_node *node;
+    struct forget_conf *conf;
+
+    if (!pages->ids.n && !pages->urls.n)
+        return 0;
+    node = arena_calloc(&p->arena, (size_t)b->n_nodes + 1, sizeof *node);
+    conf = arena_calloc(&p->arena, 1, sizeof *conf);
+    if (!node || !conf)
+        return plan_no_memory(e);
+    node_kind_find(span_of("forget"), &node->kind);
+    for (int i = 0; i < b->n_nodes; i++)
+        node[i + 1] = b->node[i];
+    node->conf = conf;
+    b->node = node;
+    b->n_nodes++;
+    for (int i = 0; i < pages->ids.n; i++)
+        TRY(opt_list_add(&conf->ids, pages->ids.v[i], e));
+    for (int i = 0; i < pages->urls.n; i++)
+        TRY(opt_list_add(&conf->urls, pages->urls.v[i], e));
+    return 0;
+}
+
 /* ---- words ---- */
 
 static bool is_one_of(struct span key, const char *const *keys)

@@ -364,7 +364,9 @@ static int roll_back(struct trainer *t, struct err *e)
 /* The step counts, and its samples are consumed. */
 static int count_step(struct trainer *t, const struct train_step *s, struct err *e)
 {
-    const struct history_entry one = {.step = s->step, .steps = 1, .sample = t->consumed, .batch = s->batch, .skipped = s->skipped};
+    const struct history_entry one = {
+        .step = s->step, .steps = 1, .sample = t->consumed, .batch = s->batch, .skipped = s->skipped,
+    };
 
     t->step++;
     t->consumed += s->batch;

@@ -32,7 +32,7 @@ int source_note(struct doc *d, struct span host, struct buf *note);
 /* Counts the part of a note that source_note made, and moves *note behind it.  ERR_NOMEM. */
 int source_stats_add(struct source_stats *s, struct span *note, const struct name_count *size);
 
-/* The domains, the one with most bytes first; malloc'd, NULL when memory is out.  *n: how many; *tenth: how many are a tenth of them,
- * rounded up; what has no domain is none of them. */
+/* The domains, the one with most bytes first; malloc'd, NULL when memory is out.  *n: how many; *tenth: how many are a
+ * tenth of them, rounded up; what has no domain is none of them. */
 size_t *source_domains(const struct source_stats *s, size_t *n, size_t *tenth);
 #endif

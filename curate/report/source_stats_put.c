@@ -201,8 +201,8 @@ static int put_months_text(const struct corpus_stats *c, struct text_table *t, s
     return text_table_put(t, 2, b);
 }
 
-static int put_kinds_text(const struct corpus_stats *c, const char *title, const char *const *names, const struct name_count *count,
-                          int n, struct text_table *t, struct buf *b)
+static int put_kinds_text(const struct corpus_stats *c, const char *title, const char *const *names,
+                          const struct name_count *count, int n, struct text_table *t, struct buf *b)
 {
     buf_printf(b, "\n%s\n", title);
     t->columns = COLUMNS;

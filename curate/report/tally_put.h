@@ -12,5 +12,6 @@ int tally_put_row(const struct name_tally *t, size_t k, const char *key, struct 
 /* "NAME":{"different":...,"missed":...,"top":[rows]}, the most frequent first.  ERR_NOMEM. */
 int tally_put_json(const struct name_tally *t, const char *name, const char *key, int64_t top, struct buf *b);
 /* The same as a table under the name; docs: in all. */
-int tally_put_text(const struct name_tally *t, const char *name, uint64_t docs, int64_t top, struct text_table *table, struct buf *b);
+int tally_put_text(const struct name_tally *t, const char *name, uint64_t docs, int64_t top, struct text_table *table,
+                   struct buf *b);
 #endif

@@ -11,6 +11,7 @@
 #include "curate/dedup/dedup_text.h"
 #include "curate/extract/extract.h"
 #include "curate/filter/filter.h"
+#include "curate/filter/forget.h"
 #include "curate/language/langid.h"
 #include "curate/language/perplexity.h"
 #include "curate/stages/doc_route.h"
@@ -22,6 +23,7 @@
         return x##_ranks_open(s, c, conf, e);                                                    \
     }
 
+STAGE_FORM(forget, FORGET_OPTS)
 #if HAVE_ICU
 STAGE_FORM(classify, CLASSIFY_OPTS)
 STAGE_FORM(clean, CLEAN_OPTS)
@@ -43,6 +45,7 @@ STAGE_FORM(langid, LANGID_OPTS)
 #endif
 
 static const struct stage_kind kinds[] = {
+    STAGE_KIND("forget", forget, forget_rules, NULL),
 #if HAVE_ICU
     STAGE_KIND("classify score", classify, classify_rules, NULL),
     STAGE_KIND("clean", clean, NULL, NULL),
