@@ -512,39 +512,38 @@ int http_turn(struct http *h, const char *address, uint64_t offset, uint64_t n, 
     return get(h, true) < 0 ? give_why(h, e) : 0;
 }
 
-/* libcurl is missing. */
-static int no_curl(const char *address, const char *missing, struct err *e)
-{
-    char *name = http_name(address);
-    int rc = err_set(e, name ? ERR_UNSUPPORTED : ERR_NOMEM, "cannot read '%.150s': addresses need libcurl: %s", name ? name : "",
-                     missing);
-
-    free(name);
-    return rc;
-}
-
-int http_open(struct http **out, const char *address, uint64_t offset, uint64_t n, struct err *e)
+int http_new(struct http **out, struct err *e)
 {
     const char *given = getenv("QUERN_HTTP_TIMEOUT"), *missing = curl_load();
-    struct http *h;
-    int rc;
+    struct http *h = *out = missing ? NULL : calloc(1, sizeof *h);
 
-    *out = NULL;
     if (missing)
-        return no_curl(address, missing, e);
-    h = calloc(1, sizeof *h);
+        return err_set(e, ERR_UNSUPPORTED, "addresses need libcurl: %s", missing);
     if (h) {
         h->bytes = malloc(ROOM);
         h->easy = curl.easy_init();
         h->multi = curl.multi_init();
         h->timeout = given && strtod(given, NULL) > 0 ? strtod(given, NULL) : TIMEOUT;
     }
-    rc = h && h->bytes && h->easy && h->multi ? http_turn(h, address, offset, n, e)
-                                              : err_set(e, ERR_NOMEM, "out of memory for an address");
-    if (rc < 0)
-        http_close(h);
-    else
-        *out = h;
+    if (h && h->bytes && h->easy && h->multi)
+        return 0;
+    http_close(h);
+    *out = NULL;
+    return err_set(e, ERR_NOMEM, "out of memory for an address");
+}
+
+int http_open(struct http **out, const char *address, uint64_t offset, uint64_t n, struct err *e)
+{
+    char *name = http_name(address);
+    int rc = http_new(out, e);
+
+    if (rc == ERR_UNSUPPORTED)
+        err_wrap(e, "cannot read '%.150s'", name ? name : "");
+    free(name);
+    if (rc == 0 && (rc = http_turn(*out, address, offset, n, e)) < 0) {
+        http_close(*out);
+        *out = NULL;
+    }
     return rc;
 }
 

@@ -40,6 +40,8 @@ char *http_name(const char *address);
  * the object ends before; offset may be its end, but not beyond.  ERR_ARG, ERR_UNSUPPORTED, ERR_NOMEM; ERR_IO with the address,
  * the offset and the server's status or libcurl's word. */
 int http_open(struct http **h, const char *address, uint64_t offset, uint64_t n, struct err *e);
+/* Without an object yet: http_turn is to follow.  ERR_UNSUPPORTED, ERR_NOMEM. */
+int http_new(struct http **h, struct err *e);
 /* Turns to another object: as http_open, over the same connection if the host is the same and all that was asked for has been
  * read.  After a failure h can be turned again, or closed. */
 int http_turn(struct http *h, const char *address, uint64_t offset, uint64_t n, struct err *e);

@@ -17,6 +17,12 @@ int http_open(struct http **h, const char *address, uint64_t offset, uint64_t n,
     return rc;
 }
 
+int http_new(struct http **h, struct err *e)
+{
+    *h = NULL;
+    return err_set(e, ERR_UNSUPPORTED, "this quern was built without libcurl");
+}
+
 int http_turn(struct http *h, const char *address, uint64_t offset, uint64_t n, struct err *e)
 {
     return http_open(&h, address, offset, n, e);

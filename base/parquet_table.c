@@ -7,7 +7,7 @@
 enum { AHEAD = 1 << 20 }; /* bytes of a column a request */
 
 struct parquet_table {
-    struct ranges *ranges;
+    struct range_in *ranges;
     struct parquet_reader reader;
     bool started;    /* the group has been begun */
     uint64_t before; /* rows of the groups before it */
@@ -15,10 +15,10 @@ struct parquet_table {
 
 static int read_at(void *ranges, uint64_t at, void *p, size_t n, struct err *e)
 {
-    return ranges_read(ranges, at, p, n, e);
+    return range_in_read(ranges, at, p, n, e);
 }
 
-int parquet_table_open(struct parquet_table **out, struct ranges *r, bool (*keep)(void *arg, struct span name), void *arg,
+int parquet_table_open(struct parquet_table **out, struct range_in *r, bool (*keep)(void *arg, struct span name), void *arg,
                        struct err *e)
 {
     struct parquet_table *t = calloc(1, sizeof *t);
@@ -26,12 +26,12 @@ int parquet_table_open(struct parquet_table **out, struct ranges *r, bool (*keep
 
     *out = NULL;
     if (!t)
-        return err_set(e, ERR_NOMEM, "out of memory for '%s'", ranges_name(r));
+        return err_set(e, ERR_NOMEM, "out of memory for '%s'", range_in_name(r));
     t->ranges = r;
     t->reader.source = (struct parquet_source){.read = read_at, .arg = r, .ahead = AHEAD};
-    rc = ranges_size(r, &t->reader.source.size, e);
+    rc = range_in_size(r, &t->reader.source.size, e);
     if (rc == 0 && (rc = parquet_reader_open_some(&t->reader, keep, arg, e)) < 0)
-        err_wrap(e, "'%s'", ranges_name(r));
+        err_wrap(e, "'%s'", range_in_name(r));
     if (rc < 0)
         parquet_table_close(t);
     else
@@ -73,7 +73,7 @@ int parquet_table_next(struct parquet_table *t, struct buf *line, struct err *e)
         t->started = true;
         rc = parquet_reader_row(&t->reader, line, e);
         if (rc < 0)
-            err_wrap(e, "'%s'", ranges_name(t->ranges));
+            err_wrap(e, "'%s'", range_in_name(t->ranges));
         if (rc == ERR_FORMAT || rc == ERR_LIMIT || rc == ERR_UNSUPPORTED || rc == 0)
             end_group(t);
         if (rc != 0)

@@ -6,12 +6,12 @@
 #define BASE_PARQUET_TABLE_H
 
 #include "base/mem.h"
-#include "base/ranges.h"
+#include "base/range_in.h"
 
 struct parquet_table;
 /* The file that r has in hand, which stays there until the table is closed; keep says which columns are wanted.  ERR_FORMAT,
  * ERR_UNSUPPORTED, ERR_LIMIT, ERR_IO with its name. */
-int parquet_table_open(struct parquet_table **t, struct ranges *r, bool (*keep)(void *arg, struct span name), void *arg,
+int parquet_table_open(struct parquet_table **t, struct range_in *r, bool (*keep)(void *arg, struct span name), void *arg,
                        struct err *e);
 void parquet_table_close(struct parquet_table *t);
 /* Whether it has a column that was wanted. */

@@ -87,13 +87,13 @@ static int write_stats(const char *path, const struct crawl_index *x, const stru
 
 static int choose(const struct args *a, const struct where *w, struct chosen *n, struct err *e)
 {
-    struct ranges_pace pace;
+    struct range_in_pace pace;
     struct crawl_index_conf c = {.prefix = a->prefix, .kind = a->kind, .pace = &pace, .where = w};
     struct crawl_index *x;
     struct file_out *out = NULL;
     int rc;
 
-    ranges_pace_start(&pace, (double)a->max_rate, a->max_requests);
+    range_in_pace_start(&pace, (double)a->max_rate, a->max_requests);
     TRY(crawl_index_open(&x, &c, a->index.v, a->index.n, e));
     rc = file_create(&out, a->output ? a->output : "-", 0, e);
     if (rc == 0)
@@ -162,7 +162,7 @@ int main(int argc, char **argv)
                  "of a crawl by its name the ZipNum index or the columnar one; auto: ZipNum where the condition bounds hosts or URLs"),
         OPT_STR(0, "crawl-prefix", &a.prefix, "PREFIX", "folder or address where the indexes of a crawl by its name are; "
                 "without it " CRAWL_DATA),
-        RANGES_OPTS(a),
+        RANGE_IN_OPTS(a),
         OPT_HEAD("Selection"),
         OPT_STR('w', "where", &a.where, "CONDITION", "what records have to meet; without it all are taken"),
         OPT_HEAD("Output"),

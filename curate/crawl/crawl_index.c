@@ -24,7 +24,7 @@ struct crawl_index {
     struct crawl_lines lines;
     struct crawl_zipnum *zipnum;
     struct crawl_block block;
-    struct ranges *ranges;
+    struct range_in *ranges;
     struct parquet_table *table;
     struct buf row;
 };
@@ -66,7 +66,7 @@ static int check_columns(const struct crawl_index *x, struct err *e)
 
     for (int i = 0; i < 3; i++)
         if (!parquet_table_has(x->table, wanted[i]) && !parquet_table_has(x->table, else_wanted[i]))
-            return err_set(e, ERR_ARG, "'%s' is no index of a crawl: it has no column '%s'", ranges_name(x->ranges), wanted[i]);
+            return err_set(e, ERR_ARG, "'%s' is no index of a crawl: it has no column '%s'", range_in_name(x->ranges), wanted[i]);
     return 0;
 }
 
@@ -79,9 +79,9 @@ static int open_place(struct crawl_index *x, const char *name, struct err *e)
     x->open = true;
     x->counts.files++;
     if (strcmp(name, "-") != 0) {
-        TRY(ranges_turn(x->ranges, name, e));
-        TRY(ranges_ask(x->ranges, 0, HEAD, e));
-        while ((k = ranges_next(x->ranges, head + n, (size_t)(HEAD - n), e)) > 0)
+        TRY(range_in_turn(x->ranges, name, e));
+        TRY(range_in_ask(x->ranges, 0, HEAD, e));
+        while ((k = range_in_next(x->ranges, head + n, (size_t)(HEAD - n), e)) > 0)
             n += k;
         if (k < 0)
             return (int)k;
@@ -153,7 +153,7 @@ static int next_of_table(struct crawl_index *x, struct err *e)
     if (buf_reserve(&x->row, JSON_PADDING) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a row");
     rc = crawl_entry_json(&x->entry, (struct span){x->row.p, x->row.n - 1}, e);
-    return rc == ERR_FORMAT ? err_wrap(e, "'%s', row %" PRIu64, ranges_name(x->ranges), row) : rc;
+    return rc == ERR_FORMAT ? err_wrap(e, "'%s', row %" PRIu64, range_in_name(x->ranges), row) : rc;
 }
 
 /* The next entry of the index in hand: 1; 0: there is none. */
@@ -207,7 +207,7 @@ int crawl_index_next(struct crawl_index *x, struct crawl_entry **entry, struct e
 int crawl_index_open(struct crawl_index **out, const struct crawl_index_conf *c, const char *const *names, int n, struct err *e)
 {
     struct crawl_index *x = calloc(1, sizeof *x);
-    int rc = x ? ranges_new(&x->ranges, c->pace, e) : err_set(e, ERR_NOMEM, "out of memory for an index");
+    int rc = x ? range_in_new(&x->ranges, c->pace, e) : err_set(e, ERR_NOMEM, "out of memory for an index");
 
     *out = NULL;
     if (rc == 0) {
@@ -230,7 +230,7 @@ void crawl_index_close(struct crawl_index *x)
     if (!x)
         return;
     close_place(x);
-    ranges_free(x->ranges);
+    range_in_free(x->ranges);
     crawl_lines_free(&x->lines);
     crawl_entry_free(&x->entry);
     crawl_places_free(&x->places);
@@ -242,8 +242,8 @@ void crawl_index_close(struct crawl_index *x)
 void crawl_index_count(const struct crawl_index *x, struct crawl_index_counts *n)
 {
     *n = x->counts;
-    n->bytes += ranges_bytes(x->ranges);
-    n->requests += ranges_requests(x->ranges);
+    n->bytes += range_in_bytes(x->ranges);
+    n->requests += range_in_requests(x->ranges);
     if (x->zipnum) {
         n->bytes += crawl_zipnum_bytes(x->zipnum);
         n->requests += crawl_zipnum_requests(x->zipnum);

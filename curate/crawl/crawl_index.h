@@ -10,7 +10,7 @@
 #ifndef CURATE_CRAWL_INDEX_H
 #define CURATE_CRAWL_INDEX_H
 
-#include "base/ranges.h"
+#include "base/range_in.h"
 #include "curate/crawl/crawl_entry.h"
 #include "curate/crawl/crawl_key.h"
 
@@ -21,7 +21,7 @@ enum { CRAWL_BLOCK_MAX = 64 << 20 }; /* bytes of a member of ZipNum, as stored *
 struct crawl_index_conf {
     const char *prefix; /* where the crawl's files are, for indexes that go by the crawl's name */
     int kind;           /* of these: enum crawl_kind */
-    struct ranges_pace *pace; /* or NULL */
+    struct range_in_pace *pace; /* or NULL */
     const struct where *where; /* or NULL */
 };
 enum crawl_kind { CRAWL_AUTO, CRAWL_CDX, CRAWL_COLUMNS }; /* auto|cdx|columns */

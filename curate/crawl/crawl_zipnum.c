@@ -23,7 +23,7 @@ struct member {
 };
 
 struct crawl_zipnum {
-    struct ranges *index, *data;
+    struct range_in *index, *data;
     const struct crawl_keys *keys;
     char *folder, *name;
     uint64_t size;
@@ -127,7 +127,7 @@ static ssize_t read_index(void *zipnum, void *p, size_t n, struct err *e)
     n = n < left ? n : (size_t)left;
     if (n == 0)
         return 0;
-    TRY(ranges_read(z->index, z->read_at, p, n, e));
+    TRY(range_in_read(z->index, z->read_at, p, n, e));
     z->read_at += n;
     z->at_once = z->at_once * 2 < MOST_READ ? z->at_once * 2 : MOST_READ;
     return (ssize_t)n;
@@ -163,7 +163,7 @@ static int probe(struct crawl_zipnum *z, uint64_t at, struct span prefix, uint64
         buf_clear(&z->bytes);
         if (buf_reserve(&z->bytes, have) < 0)
             return err_set(e, ERR_NOMEM, "out of memory for an index");
-        TRY(ranges_read(z->index, at, z->bytes.p, have, e));
+        TRY(range_in_read(z->index, at, z->bytes.p, have, e));
         nl = memchr(z->bytes.p, '\n', have);
         end = nl ? memchr(nl + 1, '\t', (size_t)(z->bytes.p + have - nl - 1)) : NULL;
         if (end) {
@@ -316,7 +316,7 @@ static int turn(struct crawl_zipnum *z, struct err *e)
     free(same ? file : z->file);
     if (!same)
         z->file = file;
-    return same ? 0 : ranges_turn(z->data, file, e);
+    return same ? 0 : range_in_turn(z->data, file, e);
 }
 
 /* Reads the next members: 1; 0: there are none. */
@@ -336,7 +336,7 @@ static int read_run(struct crawl_zipnum *z, struct err *e)
     if (buf_reserve(&z->bytes, (size_t)total) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for an index");
     TRY(turn(z, e));
-    TRY(ranges_read(z->data, z->run[0].offset, z->bytes.p, (size_t)total, e));
+    TRY(range_in_read(z->data, z->run[0].offset, z->bytes.p, (size_t)total, e));
     return 1;
 }
 
@@ -356,7 +356,7 @@ int crawl_zipnum_next(struct crawl_zipnum *z, struct crawl_block *b, struct err 
     return 1;
 }
 
-int crawl_zipnum_open(struct crawl_zipnum **out, const char *name, const struct crawl_keys *keys, struct ranges_pace *pace,
+int crawl_zipnum_open(struct crawl_zipnum **out, const char *name, const struct crawl_keys *keys, struct range_in_pace *pace,
                       struct err *e)
 {
     struct crawl_zipnum *z = calloc(1, sizeof *z);
@@ -365,13 +365,13 @@ int crawl_zipnum_open(struct crawl_zipnum **out, const char *name, const struct 
 
     *out = NULL;
     if (rc == 0)
-        rc = ranges_new(&z->index, pace, e);
+        rc = range_in_new(&z->index, pace, e);
     if (rc == 0)
-        rc = ranges_new(&z->data, pace, e);
+        rc = range_in_new(&z->data, pace, e);
     if (rc == 0)
-        rc = ranges_turn(z->index, name, e);
+        rc = range_in_turn(z->index, name, e);
     if (rc == 0)
-        rc = ranges_size(z->index, &z->size, e);
+        rc = range_in_size(z->index, &z->size, e);
     if (rc < 0) {
         crawl_zipnum_close(z);
         return rc;
@@ -386,8 +386,8 @@ void crawl_zipnum_close(struct crawl_zipnum *z)
 {
     if (!z)
         return;
-    ranges_free(z->index);
-    ranges_free(z->data);
+    range_in_free(z->index);
+    range_in_free(z->data);
     crawl_lines_free(&z->lines);
     buf_free(&z->bytes);
     free(z->run);
@@ -399,10 +399,10 @@ void crawl_zipnum_close(struct crawl_zipnum *z)
 
 uint64_t crawl_zipnum_bytes(const struct crawl_zipnum *z)
 {
-    return ranges_bytes(z->index) + ranges_bytes(z->data);
+    return range_in_bytes(z->index) + range_in_bytes(z->data);
 }
 
 uint64_t crawl_zipnum_requests(const struct crawl_zipnum *z)
 {
-    return ranges_requests(z->index) + ranges_requests(z->data);
+    return range_in_requests(z->index) + range_in_requests(z->data);
 }

@@ -5,7 +5,7 @@
 #ifndef CURATE_CRAWL_ZIPNUM_H
 #define CURATE_CRAWL_ZIPNUM_H
 
-#include "base/ranges.h"
+#include "base/range_in.h"
 #include "curate/crawl/crawl_key.h"
 
 struct crawl_block {
@@ -17,8 +17,8 @@ struct crawl_block {
 struct crawl_zipnum;
 /* Whether a file begins as a cluster.idx does. */
 bool crawl_is_zipnum(struct span start);
-/* name: of cluster.idx.  keys and pace outlive it.  Errors of ranges_turn and ranges_size. */
-int crawl_zipnum_open(struct crawl_zipnum **z, const char *name, const struct crawl_keys *keys, struct ranges_pace *pace,
+/* name: of cluster.idx.  keys and pace outlive it.  Errors of range_in_turn and range_in_size. */
+int crawl_zipnum_open(struct crawl_zipnum **z, const char *name, const struct crawl_keys *keys, struct range_in_pace *pace,
                       struct err *e);
 void crawl_zipnum_close(struct crawl_zipnum *z);
 /* The next member, valid until the next call: 1, or 0 at the end.  ERR_FORMAT: a line of cluster.idx is damaged, or names bytes

@@ -32,7 +32,7 @@ struct record_fetch {
     const char *folder;
     bool remote;
     uint64_t max;
-    struct ranges_pace pace;
+    struct range_in_pace pace;
 
     pthread_t *thread;
     int n_threads;
@@ -80,7 +80,7 @@ static size_t run_length(const struct record_fetch *f, size_t first)
 }
 
 /* Takes the file of a run in hand. */
-static int turn_to(const struct record_fetch *f, struct ranges *r, struct record_run *run, uint32_t *in_hand, struct err *e)
+static int turn_to(const struct record_fetch *f, struct range_in *r, struct record_run *run, uint32_t *in_hand, struct err *e)
 {
     uint32_t file = f->list->v[run->first].file;
     const char *name = f->list->file[file];
@@ -92,26 +92,26 @@ static int turn_to(const struct record_fetch *f, struct ranges *r, struct record
     if (*in_hand == file)
         return 0;
     *in_hand = UINT32_MAX;
-    TRY(f->remote || f->conf.trust ? ranges_turn(r, run->path, e) : ranges_turn_beneath(r, f->folder, name, e));
+    TRY(f->remote || f->conf.trust ? range_in_turn(r, run->path, e) : range_in_turn_beneath(r, f->folder, name, e));
     *in_hand = file;
     return 0;
 }
 
 /* Reads n bytes from `at` on, fewer where the file ends before. */
-static int read_some(struct ranges *r, uint64_t at, uint64_t n, struct buf *b, struct err *e)
+static int read_some(struct range_in *r, uint64_t at, uint64_t n, struct buf *b, struct err *e)
 {
     int64_t k;
 
     if (buf_reserve(b, (size_t)n) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a record");
-    TRY(ranges_ask(r, at, n, e));
-    while ((k = ranges_next(r, b->p + b->n, (size_t)n - b->n, e)) > 0)
+    TRY(range_in_ask(r, at, n, e));
+    while ((k = range_in_next(r, b->p + b->n, (size_t)n - b->n, e)) > 0)
         b->n += (size_t)k;
     return (int)(k < 0 ? k : 0);
 }
 
 /* Reads a run's bytes, and with the first of a file the beginning of that if it is of use. */
-static int read_run(const struct record_fetch *f, struct ranges *r, struct record_run *run, struct err *e)
+static int read_run(const struct record_fetch *f, struct range_in *r, struct record_run *run, struct err *e)
 {
     const struct record_entry *v = f->list->v + run->first, *last = v + run->n - 1;
     bool first = run->first == 0 || v[-1].file != v->file;
@@ -151,9 +151,9 @@ static void *work(void *fetch)
     uint64_t bytes = 0, requests = 0;
     uint32_t in_hand = UINT32_MAX;
     struct record_run *run;
-    struct ranges *r;
+    struct range_in *r;
     struct err e = {0};
-    int rc = ranges_new(&r, &f->pace, &e);
+    int rc = range_in_new(&r, &f->pace, &e);
 
     while ((run = take_run(f))) {
         if (rc == 0)
@@ -166,16 +166,16 @@ static void *work(void *fetch)
             run->why.code = rc;
         }
         if (r) {
-            f->counts.fetched_bytes += ranges_bytes(r) - bytes;
-            f->counts.requests += ranges_requests(r) - requests;
-            bytes = ranges_bytes(r);
-            requests = ranges_requests(r);
+            f->counts.fetched_bytes += range_in_bytes(r) - bytes;
+            f->counts.requests += range_in_requests(r) - requests;
+            bytes = range_in_bytes(r);
+            requests = range_in_requests(r);
         }
         run->done = true;
         pthread_cond_broadcast(&f->turn);
         pthread_mutex_unlock(&f->lock);
     }
-    ranges_free(r);
+    range_in_free(r);
     return NULL;
 }
 
@@ -273,7 +273,7 @@ int record_fetch_open(struct record_fetch **out, const struct record_list *l, co
     f->folder = c->prefix ? c->prefix : folder;
     f->remote = http_is_address(f->folder);
     f->max = max;
-    ranges_pace_start(&f->pace, (double)c->max_rate, c->max_requests);
+    range_in_pace_start(&f->pace, (double)c->max_rate, c->max_requests);
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->turn, NULL);
     rc = start_threads(f, e);

@@ -7,7 +7,7 @@
 #define CURATE_RECORD_FETCH_H
 
 #include "base/opt.h"
-#include "base/ranges.h"
+#include "base/range_in.h"
 #include "curate/crawl/record_list.h"
 
 struct record_fetch_conf {
@@ -19,14 +19,14 @@ struct record_fetch_conf {
 };
 void record_fetch_conf_init(struct record_fetch_conf *c);
 /* What reading by ranges can be told. */
-#define RANGES_OPTS(c)                                                                                                 \
+#define RANGE_IN_OPTS(c)                                                                                                 \
     OPT_SIZE(0, "max-rate", &(c).max_rate, 0, INT64_MAX, "bytes a second that are read by ranges, of all connections; 0: no bound"), \
     OPT_NUM(0, "max-requests", &(c).max_requests, 0, 1e6, "requests a second; 0: no bound")
 #define RECORD_FETCH_OPTS(c)                                                                                                \
     OPT_HEAD("Lists of records"),                                                                                           \
     OPT_STR(0, "crawl-prefix", &(c).prefix, "PREFIX", "folder or address that a list's files are below; without it the list's own"), \
     OPT_INT(0, "connections", &(c).connections, 1, 64, "files of a list that are read at a time"),                          \
-    RANGES_OPTS(c),                                                                                                         \
+    RANGE_IN_OPTS(c),                                                                                                         \
     OPT_FLAG(0, "trust-list", &(c).trust, "a list's files may be absolute, addresses, or lead out of the prefix")
 
 struct record_fetch_counts {

@@ -7,7 +7,8 @@ FOLDER holds pages: data/extraction's benchmarks, whose addresses are known, and
 are made up.  They
 become FILES archives below OUT/crawl-data, a gzip member a record (warcio); at most PAGES pages, of at most MOST bytes.  The
 index is cdxj-indexer's, in CDXJ (OUT/index.cdxj) with the fields that Common Crawl adds, the same cut into ZipNum with a
-cluster.idx, and as columns by pyarrow.  OUT/selected.jsonl has conditions and the records that meet them, selected in Python.
+cluster.idx, and as columns by pyarrow.  OUT/selected.txt has conditions, each behind a #, and the records that meet them
+(file, offset, length), selected in Python.
 """
 import base64, glob, gzip, hashlib, io, json, os, re, subprocess, sys, tarfile, warnings
 from datetime import datetime, timezone
@@ -39,7 +40,7 @@ def made_pages():
     """Pages of nobody, with odd hosts and paths."""
     paths = ["/", "/blog/{n}/index.html", "/Blog/{n}", "/2025/0{d}/boot-{n}", "/s?q={n}&a=%C3%A4", "/~x/{n};jsessionid=0A1B2C3D4E5F", "/a/../b/{n}",
              "/files/{n}.pdf"]
-    for n in range(80):
+    for n in range(72):
         lang = list(SENTENCES)[n * 7 % 4]
         url = f"http{'s' if n % 3 else ''}://{HOSTS[n * 4 % 15]}{paths[n % 8].format(n=n, d=n % 9 + 1)}"
         text = " ".join(SENTENCES[lang].format(n=n + i) for i in range(3 + n % 5))
@@ -253,14 +254,14 @@ def conditions(rows, columns):
     yield f"domain in ({some_domain}, {last_domain}, example.invalid) and not status = 404", \
         lambda i, t, r: domains[i] in (some_domain, last_domain) and r.get("status") != "404"
     yield "key ~ '^de,' or key ~ \"^fr,\"", lambda i, t, r: rows[i][0].startswith(("de,", "fr,"))
-    yield "length < 3000 and url ~ \"/[0-9]{4}/\"", lambda i, t, r: int(r["length"]) < 3000 and re.search("/[0-9]{4}/", r["url"])
+    yield "length < 30000 and url ~ \"/[0-9]{4}/\"", lambda i, t, r: int(r["length"]) < 30000 and re.search("/[0-9]{4}/", r["url"])
     yield "date >= 2025-11-24T20 and date < '2025-11-25'", lambda i, t, r: "20251124200000" <= t < "20251125000000"
     yield "status != 200", lambda i, t, r: r.get("status", "-").isdigit() and r["status"] != "200"
     yield "not (lang = eng or lang in (deu, fra)) and charset = UTF-8", \
         lambda i, t, r: lang(r) not in ("eng", "deu", "fra") and r.get("charset") == "UTF-8"
     yield "langs ~ ',eng$'", lambda i, t, r: r.get("languages", "").endswith(",eng")
-    yield "mime_type = application/pdf or mime ~ ^image/", \
-        lambda i, t, r: r.get("mime") == "application/pdf" or r["mime-detected"].startswith("image/")
+    yield "mime_type = application/pdf or mime ~ \"^(application/pdf$|image/)\"", \
+        lambda i, t, r: r.get("mime") == "application/pdf" or r["mime-detected"].startswith(("application/pdf", "image/"))
 
 
 def main(folder, out, n_files, n_pages=10 ** 9, most=10 ** 9):
@@ -270,10 +271,10 @@ def main(folder, out, n_files, n_pages=10 ** 9, most=10 ** 9):
     rows = index(out, names)
     write_cdx(out, rows)
     columns = write_columns(out, rows)
-    with open(os.path.join(out, "selected.jsonl"), "w") as f:
+    with open(os.path.join(out, "selected.txt"), "w") as f:
         for where, meets in conditions(rows, columns):
-            records = [[r["filename"], int(r["offset"]), int(r["length"])] for i, (_, t, r) in enumerate(rows) if meets(i, t, r)]
-            f.write(json.dumps({"where": where, "n": len(records), "records": records}) + "\n")
+            f.write(f"# {where}\n")
+            f.writelines(sorted(f"{r['filename']} {r['offset']} {r['length']}\n" for i, (_, t, r) in enumerate(rows) if meets(i, t, r)))
 
 
 main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-#include "base/ranges.h"
+#include "base/range_in.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +14,8 @@
 #include "base/http.h"
 #include "base/log.h"
 
-struct ranges {
-    struct ranges_pace *pace;
+struct range_in {
+    struct range_in_pace *pace;
     char *name, *address; /* address NULL: a file */
     int fd;
     uint64_t size;  /* of a file */
@@ -28,9 +28,9 @@ struct ranges {
 
 /* ---- pace ---- */
 
-void ranges_pace_start(struct ranges_pace *p, double bytes, double requests)
+void range_in_pace_start(struct range_in_pace *p, double bytes, double requests)
 {
-    *p = (struct ranges_pace){.bytes = bytes, .requests = requests};
+    *p = (struct range_in_pace){.bytes = bytes, .requests = requests};
     pthread_mutex_init(&p->lock, NULL);
 }
 
@@ -44,7 +44,7 @@ static double reserve(double *free_at, double cost, double now)
 }
 
 /* Waits until a request may be made, or n bytes may be read. */
-static void wait_for(struct ranges_pace *p, uint64_t n, bool request)
+static void wait_for(struct range_in_pace *p, uint64_t n, bool request)
 {
     double now = log_seconds(), at = now, bytes;
 
@@ -65,9 +65,9 @@ static void wait_for(struct ranges_pace *p, uint64_t n, bool request)
 
 /* ---- files in hand ---- */
 
-int ranges_new(struct ranges **out, struct ranges_pace *pace, struct err *e)
+int range_in_new(struct range_in **out, struct range_in_pace *pace, struct err *e)
 {
-    struct ranges *r = calloc(1, sizeof *r);
+    struct range_in *r = calloc(1, sizeof *r);
 
     *out = r;
     if (!r)
@@ -78,7 +78,7 @@ int ranges_new(struct ranges **out, struct ranges_pace *pace, struct err *e)
 }
 
 /* Puts down what is in hand; a connection stays. */
-static void put_down(struct ranges *r)
+static void put_down(struct range_in *r)
 {
     if (r->fd >= 0)
         close(r->fd);
@@ -90,7 +90,7 @@ static void put_down(struct ranges *r)
     r->at = r->end = r->size = 0;
 }
 
-void ranges_free(struct ranges *r)
+void range_in_free(struct range_in *r)
 {
     if (!r)
         return;
@@ -100,7 +100,7 @@ void ranges_free(struct ranges *r)
 }
 
 /* Looks at the file that was opened under r->name. */
-static int look(struct ranges *r, struct err *e)
+static int look(struct range_in *r, struct err *e)
 {
     struct stat st;
 
@@ -114,7 +114,7 @@ static int look(struct ranges *r, struct err *e)
     return 0;
 }
 
-int ranges_turn(struct ranges *r, const char *name, struct err *e)
+int range_in_turn(struct range_in *r, const char *name, struct err *e)
 {
     bool remote = http_is_address(name);
 
@@ -129,7 +129,7 @@ int ranges_turn(struct ranges *r, const char *name, struct err *e)
     return look(r, e);
 }
 
-int ranges_turn_beneath(struct ranges *r, const char *folder, const char *name, struct err *e)
+int range_in_turn_beneath(struct range_in *r, const char *folder, const char *name, struct err *e)
 {
     size_t n = strlen(folder), room = n + strlen(name) + 2;
 
@@ -144,29 +144,30 @@ int ranges_turn_beneath(struct ranges *r, const char *folder, const char *name, 
     return look(r, e);
 }
 
-const char *ranges_name(const struct ranges *r)
+const char *range_in_name(const struct range_in *r)
 {
     return r->name ? r->name : "";
 }
 
 /* Asks a server for bytes, and waits for its answer. */
-static int ask_server(struct ranges *r, uint64_t at, uint64_t n, struct err *e)
+static int ask_server(struct range_in *r, uint64_t at, uint64_t n, struct err *e)
 {
     int rc = 0;
 
     r->requests++;
     wait_for(r->pace, 0, true);
-    if (r->turned)
+    if (r->turned) {
         http_go(r->http, at, n);
-    else if (r->http)
-        rc = http_turn(r->http, r->address, at, n, e);
-    else
-        rc = http_open(&r->http, r->address, at, n, e);
+        return 0;
+    }
+    if (!r->http && (rc = http_new(&r->http, e)) < 0)
+        return err_wrap(e, "cannot read '%.150s'", r->name);
+    rc = http_turn(r->http, r->address, at, n, e);
     r->turned = rc == 0;
     return rc;
 }
 
-int ranges_ask(struct ranges *r, uint64_t at, uint64_t n, struct err *e)
+int range_in_ask(struct range_in *r, uint64_t at, uint64_t n, struct err *e)
 {
     int rc;
 
@@ -184,14 +185,14 @@ int ranges_ask(struct ranges *r, uint64_t at, uint64_t n, struct err *e)
         return 0;
     }
     rc = ask_server(r, at, n, e);
-    if (rc < 0 && r->http && http_is_beyond(r->http)) {
+    if (rc < 0 && r->http && http_is_beyond(r->http)) { /* its answer, 416 */
         r->beyond = true;
         return 0;
     }
     return rc;
 }
 
-static ssize_t read_file(const struct ranges *r, void *p, size_t n, struct err *e)
+static ssize_t read_file(const struct range_in *r, void *p, size_t n, struct err *e)
 {
     ssize_t k;
 
@@ -201,7 +202,7 @@ static ssize_t read_file(const struct ranges *r, void *p, size_t n, struct err *
     return k < 0 ? err_sys(e, ERR_IO, "cannot read '%s' at offset %" PRIu64, r->name, r->at) : k;
 }
 
-int64_t ranges_next(struct ranges *r, void *p, size_t n, struct err *e)
+int64_t range_in_next(struct range_in *r, void *p, size_t n, struct err *e)
 {
     ssize_t k;
 
@@ -218,15 +219,15 @@ int64_t ranges_next(struct ranges *r, void *p, size_t n, struct err *e)
     return k;
 }
 
-int ranges_read(struct ranges *r, uint64_t at, void *p, size_t n, struct err *e)
+int range_in_read(struct range_in *r, uint64_t at, void *p, size_t n, struct err *e)
 {
     size_t got = 0;
 
     if (n == 0)
         return 0;
-    TRY(ranges_ask(r, at, n, e));
+    TRY(range_in_ask(r, at, n, e));
     while (got < n) {
-        int64_t k = ranges_next(r, (char *)p + got, n - got, e);
+        int64_t k = range_in_next(r, (char *)p + got, n - got, e);
         if (k < 0)
             return (int)k;
         if (k == 0)
@@ -236,13 +237,13 @@ int ranges_read(struct ranges *r, uint64_t at, void *p, size_t n, struct err *e)
     return 0;
 }
 
-int ranges_size(struct ranges *r, uint64_t *size, struct err *e)
+int range_in_size(struct range_in *r, uint64_t *size, struct err *e)
 {
     char byte;
 
     if (r->address && !r->turned) {
-        TRY(ranges_ask(r, 0, 1, e));
-        if (ranges_next(r, &byte, 1, e) < 0)
+        TRY(range_in_ask(r, 0, 1, e));
+        if (range_in_next(r, &byte, 1, e) < 0)
             return e->code;
     }
     *size = r->address ? http_size(r->http) : r->size;
@@ -251,12 +252,12 @@ int ranges_size(struct ranges *r, uint64_t *size, struct err *e)
     return 0;
 }
 
-uint64_t ranges_bytes(const struct ranges *r)
+uint64_t range_in_bytes(const struct range_in *r)
 {
     return r->bytes;
 }
 
-uint64_t ranges_requests(const struct ranges *r)
+uint64_t range_in_requests(const struct range_in *r)
 {
     return r->requests;
 }
