@@ -86,8 +86,3 @@ uint64_t parquet_table_row(const struct parquet_table *t)
 {
     return t->before + t->reader.row;
 }
-
-uint64_t parquet_table_rows(const struct parquet_table *t)
-{
-    return t->reader.meta.rows;
-}

@@ -19,7 +19,6 @@ bool parquet_table_has(const struct parquet_table *t, const char *column);
 /* Appends the next row: 1; 0: there is none.  ERR_FORMAT, ERR_LIMIT, ERR_UNSUPPORTED with file, row group and row: the group is
  * damaged from there on; the next call goes on behind it.  Others end reading. */
 int parquet_table_next(struct parquet_table *t, struct buf *line, struct err *e);
-/* Rows so far, those that were not read of damaged groups too, and in all. */
+/* Rows so far, those that were not read of damaged groups too. */
 uint64_t parquet_table_row(const struct parquet_table *t);
-uint64_t parquet_table_rows(const struct parquet_table *t);
 #endif

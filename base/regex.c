@@ -22,7 +22,8 @@ int regex_new(struct regex **out, struct span pattern, struct err *e)
 
     if (!x)
         return err_set(e, ERR_NOMEM, "out of memory");
-    x->code = pcre2_compile((PCRE2_SPTR)(pattern.p ? pattern.p : ""), pattern.n, PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF, &code, &at, NULL);
+    x->code = pcre2_compile((PCRE2_SPTR)(pattern.p ? pattern.p : ""), pattern.n,
+                            PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF, &code, &at, NULL);
     if (x->code) {
         pcre2_jit_compile(x->code, PCRE2_JIT_COMPLETE); /* without it, it is slower and no less right */
         x->data = pcre2_match_data_create_from_pattern(x->code, NULL);

@@ -80,7 +80,8 @@ static int write_stats(const char *path, const struct crawl_index *x, const stru
     json_put_count(&b, "index_members", c.blocks);
     json_put_count(&b, "index_bytes", c.bytes);
     json_put_count(&b, "index_requests", c.requests);
-    rc = buf_puts(&b, "}\n") < 0 ? err_set(e, ERR_NOMEM, "out of memory for the statistics") : file_write_all(path, buf_span(&b), e);
+    rc = buf_puts(&b, "}\n") < 0 ? err_set(e, ERR_NOMEM, "out of memory for the statistics")
+                                  : file_write_all(path, buf_span(&b), e);
     buf_free(&b);
     return rc;
 }
@@ -139,27 +140,28 @@ int main(int argc, char **argv)
         .action = true,
         .about = "choose records of crawls by their indexes",
         .details =
-            "Reads an index of a crawl and writes a list of the records that meet a condition, a JSON line each: url, file, offset,\n"
-            "length, digest, date, status, mime, lang and so on.  quern extract reads such a list, and of the archives only the\n"
-            "bytes that it names.\n"
+            "Reads an index of a crawl and writes a list of the records that meet a condition, a JSON line\n"
+            "each: url, file, offset, length, digest, date, status, mime, lang and so on.  quern extract reads\n"
+            "such a list, and of the archives only the bytes that it names.\n"
             "\n"
-            "INDEX is a file, a pattern in quotes, an address, a folder, or the name of one of Common Crawl's crawls, as\n"
-            "CC-MAIN-2024-10.  It is CDXJ, ZipNum (cluster.idx), of which only the parts are read that can hold what is asked for, or\n"
-            "the columnar index in Parquet, of which only the columns are read that are fields.\n"
+            "INDEX is a file, a pattern in quotes, an address, a folder, or the name of one of Common Crawl's\n"
+            "crawls, as CC-MAIN-2024-10.  It is CDXJ, ZipNum (cluster.idx), of which only the parts are read\n"
+            "that can hold what is asked for, or the columnar index in Parquet, of which only the columns are\n"
+            "read that are fields.\n"
             "\n"
-            "CONDITION is made of tests FIELD OP VALUE, joined by not, and, or, and parentheses; OP is = != < <= > >= in (...), or ~\n"
-            "for a regular expression.  Fields: url host domain key date status mime mime_type lang langs charset length offset file digest\n"
-            "truncated redirect dump.",
-        .example = "printf '%s\\n' 'de,example)/ 20240225120000 {\"url\":\"https://example.de/\",\"mime\":\"text/html\",\"status\":\"200\",'\\\n"
-                   "'\"languages\":\"deu\",\"length\":\"1203\",\"offset\":\"512\",\"filename\":\"a.warc.gz\"}' | tr -d '\\n' >index.cdxj\n"
-                   "quern crawl select --index index.cdxj --where 'lang = deu and url ~ \"^https?://example\\.de/\"' -o list.jsonl",
+            "CONDITION is made of tests FIELD OP VALUE, joined by not, and, or, and parentheses; OP is =, !=,\n"
+            "<, <=, >, >=, in (...), or ~ for a regular expression.  Fields: url host domain key date status\n"
+            "mime mime_type lang langs charset length offset file digest truncated redirect dump.",
+        .example = "printf '%s' 'de,example)/ 20240225120000 {\"url\":\"https://example.de/\",\"status\":\"200\",' \\\n"
+                   "    '\"languages\":\"deu\",\"length\":\"1203\",\"offset\":\"512\",\"filename\":\"a.warc.gz\"}' >index.cdxj\n"
+                   "quern crawl select --index index.cdxj --where 'lang = deu and domain = example.de' -o list.jsonl",
     };
     struct args a = {.where = NULL};
     const struct opt opts[] = {
         OPT_HEAD("Index"),
         OPT_IN_LIST('i', "index", &a.index, "INDEX", "file, pattern, address, folder, or name of a crawl; give it for each"),
         OPT_ENUM(0, "kind", &a.kind, "auto|cdx|columns",
-                 "of a crawl by its name the ZipNum index or the columnar one; auto: ZipNum where the condition bounds hosts or URLs"),
+                 "of a crawl by its name the ZipNum index or the columns; auto: ZipNum where the condition bounds hosts or URLs"),
         OPT_STR(0, "crawl-prefix", &a.prefix, "PREFIX", "folder or address where the indexes of a crawl by its name are; "
                 "without it " CRAWL_DATA),
         RANGE_IN_OPTS(a),

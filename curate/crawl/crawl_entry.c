@@ -89,8 +89,7 @@ static int text_of(struct crawl_entry *c, const struct json_field *f, struct spa
     return 0;
 }
 
-/* A count, in digits; false: it is none. */
-static bool read_count(struct span s, uint64_t *v)
+bool crawl_read_count(struct span s, uint64_t *v)
 {
     *v = 0;
     for (size_t i = 0; i < s.n; i++)
@@ -137,9 +136,9 @@ static int settle(struct crawl_entry *c, struct err *e)
     for (int i = 0; i < 3; i++)
         if (!c->text[wanted[i]].n)
             return err_set(e, ERR_FORMAT, "it has no %s", crawl_fields[wanted[i]].name);
-    if (!read_count(c->text[CRAWL_OFFSET], &c->offset))
+    if (!crawl_read_count(c->text[CRAWL_OFFSET], &c->offset))
         return err_set(e, ERR_FORMAT, "its offset is no number of bytes");
-    if (!read_count(c->text[CRAWL_LENGTH], &c->length) || c->length == 0 || c->length > INT64_MAX - c->offset)
+    if (!crawl_read_count(c->text[CRAWL_LENGTH], &c->length) || c->length == 0 || c->length > INT64_MAX - c->offset)
         return err_set(e, ERR_FORMAT, "its length is no number of bytes");
     if (!c->text[CRAWL_MIME].p)
         c->text[CRAWL_MIME] = c->text[CRAWL_MIME_TYPE];
@@ -262,7 +261,7 @@ static int get_field(void *entry, const struct where_node *test, struct where_va
     v->type = v->text.p ? test->type : WHERE_ABSENT;
     if (v->type != WHERE_NUMBER)
         return 0;
-    if (read_count(v->text, &n))
+    if (crawl_read_count(v->text, &n))
         v->number = (double)n;
     else
         v->type = WHERE_ABSENT; /* "-" */
@@ -307,7 +306,7 @@ int crawl_entry_put(struct crawl_entry *c, struct buf *b)
     TRY(json_put_count(b, "length", c->length));
     TRY(put_text(b, "digest", t[CRAWL_DIGEST], is_bare_sha1(t[CRAWL_DIGEST]) ? "sha1:" : ""));
     TRY(put_text(b, "date", t[CRAWL_DATE], ""));
-    if (read_count(t[CRAWL_STATUS], &status))
+    if (crawl_read_count(t[CRAWL_STATUS], &status))
         TRY(json_put_count(b, "status", status));
     TRY(put_text(b, "mime", t[CRAWL_MIME], ""));
     TRY(put_text(b, "lang", t[CRAWL_LANG], ""));

@@ -11,8 +11,8 @@
 #include "curate/stream/where.h"
 #include "curate/text/url_host.h"
 
-enum crawl_field { CRAWL_URL, CRAWL_HOST, CRAWL_DOMAIN, CRAWL_KEY, CRAWL_DATE, CRAWL_STATUS, CRAWL_MIME, CRAWL_MIME_TYPE, CRAWL_LANG,
-                   CRAWL_LANGS, CRAWL_CHARSET, CRAWL_LENGTH, CRAWL_OFFSET, CRAWL_FILE, CRAWL_DIGEST, CRAWL_TRUNCATED,
+enum crawl_field { CRAWL_URL, CRAWL_HOST, CRAWL_DOMAIN, CRAWL_KEY, CRAWL_DATE, CRAWL_STATUS, CRAWL_MIME, CRAWL_MIME_TYPE,
+                   CRAWL_LANG, CRAWL_LANGS, CRAWL_CHARSET, CRAWL_LENGTH, CRAWL_OFFSET, CRAWL_FILE, CRAWL_DIGEST, CRAWL_TRUNCATED,
                    CRAWL_REDIRECT, CRAWL_DUMP, CRAWL_FIELDS };
 /* The same as --where names them. */
 extern const struct where_field crawl_fields[];
@@ -28,14 +28,16 @@ struct crawl_entry {
     struct url_host parts;
 };
 
-/* Reads a line of CDXJ (line has JSON_PADDING bytes behind it): 1; 0: it is none (empty, or begins with ! or a blank, as heads do).  ERR_FORMAT
- * with the reason alone: it is damaged, or lacks file, offset or length.  ERR_NOMEM. */
+/* Reads a line of CDXJ (line has JSON_PADDING bytes behind it): 1; 0: it is none (empty, or begins with ! or a blank, as
+ * heads do).  ERR_FORMAT with the reason alone: it is damaged, or lacks file, offset or length.  ERR_NOMEM. */
 int crawl_entry_cdxj(struct crawl_entry *c, struct span line, struct err *e);
 /* The same of a JSON object by itself: a row of the columnar index, a line of a list. */
 int crawl_entry_json(struct crawl_entry *c, struct span object, struct err *e);
 void crawl_entry_free(struct crawl_entry *c);
 /* Whether the columnar index has a field in this column. */
 bool crawl_entry_wants(void *unused, struct span column);
+/* A count in digits; false: it is none, or more than 2^63 - 1. */
+bool crawl_read_count(struct span s, uint64_t *v);
 /* Whether it meets a condition: 1, 0; errors of where_meets. */
 int crawl_entry_meets(struct crawl_entry *c, const struct where *w, struct err *e);
 /* Appends it as a line of a list of records.  ERR_NOMEM. */

@@ -1,9 +1,9 @@
 /* curate/crawl/crawl_index.h -- indexes of crawls: which record of which archive is of which URL.
  *
- * Three kinds, told by content: CDXJ, lines "KEY TIMESTAMP {JSON}" (plain or compressed); ZipNum, such lines in gzip members of some
- * thousand, sorted, with a cluster.idx that has the first key, file, offset and length of each member; and the columnar index,
- * Parquet files with a row an entry.  Of ZipNum only the members are read that can hold keys of the condition, found by bisection in
- * cluster.idx; of Parquet only the columns that are fields.
+ * Three kinds, told by content: CDXJ, lines "KEY TIMESTAMP {JSON}" (plain or compressed); ZipNum, such lines in gzip members
+ * of some thousand, sorted, with a cluster.idx that has the first key, file, offset and length of each member; and the
+ * columnar index, Parquet files with a row an entry.  Of ZipNum only the members are read that can hold keys of the
+ * condition, found by bisection in cluster.idx; of Parquet only the columns that are fields.
  *
  * Sources: pywb and Common Crawl, "Announcing the Common Crawl Index" (ZipNum), cc-index-table (columns).
  */
@@ -32,13 +32,13 @@ struct crawl_index_counts {
 };
 
 struct crawl_index;
-/* Indexes by their names: files, patterns, addresses, folders (cluster.idx if it has one, else all .cdxj, .cdxj.gz and .parquet files
- * in it), or a crawl's name, CC-MAIN-YYYY-WW: of that the ZipNum index where the condition bounds its keys, else the columns.
- * ERR_ARG: nothing is there; ERR_IO. */
+/* Indexes by their names: files, patterns, addresses, folders (cluster.idx if it has one, else all .cdxj, .cdxj.gz and
+ * .parquet files in it), or a crawl's name, CC-MAIN-YYYY-WW: of that the ZipNum index where the condition bounds its keys,
+ * else the columns. ERR_ARG: nothing is there; ERR_IO. */
 int crawl_index_open(struct crawl_index **x, const struct crawl_index_conf *c, const char *const *names, int n, struct err *e);
 void crawl_index_close(struct crawl_index *x);
-/* The next entry that meets the condition, which is valid until the next call: 1, or 0 at the end.  ERR_FORMAT, ERR_LIMIT: a bad entry, named by file and
- * offset; the next call goes on behind it.  Others end reading. */
+/* The next entry that meets the condition, which is valid until the next call: 1, or 0 at the end.  ERR_FORMAT, ERR_LIMIT: a
+ * bad entry, named by file and offset; the next call goes on behind it.  Others end reading. */
 int crawl_index_next(struct crawl_index *x, struct crawl_entry **entry, struct err *e);
 void crawl_index_count(const struct crawl_index *x, struct crawl_index_counts *n);
 /* The file in hand, or NULL; how many there are and how many are done. */

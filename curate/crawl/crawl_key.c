@@ -163,7 +163,8 @@ static int add_start(struct crawl_keys *k, const struct where_node *n, struct er
         no_memory(e);
     else if (b.n == 0)
         k->all = true;
-    rc = rc == ERR_NOMEM ? rc : b.n == 0 ? 0 : n->which == CRAWL_KEY ? add(k, buf_span(&b), e) : add_url(k, buf_span(&b), false, e);
+    if (rc != ERR_NOMEM)
+        rc = b.n == 0 ? 0 : n->which == CRAWL_KEY ? add(k, buf_span(&b), e) : add_url(k, buf_span(&b), false, e);
     buf_free(&b);
     return rc;
 }

@@ -122,7 +122,8 @@ static int add_folder(struct crawl_places *p, const char *folder, struct err *e)
     if (rc < 0)
         return rc;
     if (p->n == first)
-        return err_set(e, ERR_ARG, "the folder '%s' has no index: neither cluster.idx nor .cdxj, .cdxj.gz or .parquet files", folder);
+        return err_set(e, ERR_ARG, "the folder '%s' has no index: neither cluster.idx nor .cdxj, .cdxj.gz or .parquet files",
+                       folder);
     qsort(p->v + first, (size_t)(p->n - first), sizeof *p->v, by_name);
     return 0;
 }
@@ -155,7 +156,8 @@ static bool is_crawl(const char *name)
 }
 
 /* Adds those of a list of paths, a line each, that have a text in them. */
-static int add_paths(struct crawl_places *p, const char *list, struct span lines, const char *prefix, const char *with, struct err *e)
+static int add_paths(struct crawl_places *p, const char *list, struct span lines, const char *prefix, const char *with,
+                     struct err *e)
 {
     int first = p->n;
 
@@ -170,8 +172,8 @@ static int add_paths(struct crawl_places *p, const char *list, struct span lines
         if (!line.n || !memmem(line.p, line.n, with, strlen(with)))
             continue;
         if (!crawl_name_is_below(line))
-            return err_set(e, ERR_FORMAT, "'%s' names '%.*s', which is no path below '%s'", list, (int)(line.n < 200 ? line.n : 200),
-                           line.p, prefix);
+            return err_set(e, ERR_FORMAT, "'%s' names '%.*s', which is no path below '%s'", list,
+                           (int)(line.n < 200 ? line.n : 200), line.p, prefix);
         name = strndup(line.p, line.n);
         rc = name ? add(p, crawl_join(prefix, name), e) : no_memory(e);
         free(name);

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/ascii.h"
 #include "curate/crawl/crawl_index.h"
 #include "curate/crawl/crawl_lines.h"
 #include "curate/crawl/crawl_places.h"
@@ -69,15 +68,6 @@ static struct span next_field(struct span *line)
     return s;
 }
 
-static bool read_count(struct span s, uint64_t *v)
-{
-    for (*v = 0; s.n; s.p++, s.n--)
-        if (!ascii_is_digit((unsigned char)*s.p) || __builtin_mul_overflow(*v, 10, v) ||
-            __builtin_add_overflow(*v, (uint64_t)(*s.p - '0'), v))
-            return false;
-    return *v <= INT64_MAX;
-}
-
 /* The key of a line: up to the timestamp. */
 static struct span key_of(struct span line)
 {
@@ -103,15 +93,15 @@ static int read_line(const struct crawl_zipnum *z, struct span line, struct memb
 
     next_field(&rest);
     file = next_field(&rest);
-    if (!file.n || file.n >= sizeof m->file || !read_count(next_field(&rest), &m->offset) || !read_count(next_field(&rest), &m->length) ||
-        m->length == 0)
+    if (!file.n || file.n >= sizeof m->file || !crawl_read_count(next_field(&rest), &m->offset) ||
+        !crawl_read_count(next_field(&rest), &m->length) || m->length == 0)
         return err_set(e, ERR_FORMAT, "'%s' at byte %" PRIu64 ": it is no line of cluster.idx", z->name, m->line);
     if (!crawl_name_is_below(file))
         return err_set(e, ERR_FORMAT, "'%s' at byte %" PRIu64 ": '%.*s' is no file of its folder", z->name, m->line,
                        (int)(file.n < 100 ? file.n : 100), file.p);
     if (m->length > CRAWL_BLOCK_MAX || m->length > INT64_MAX - m->offset)
-        return err_set(e, ERR_FORMAT, "'%s' at byte %" PRIu64 ": a member of %" PRIu64 " bytes is longer than %d", z->name, m->line,
-                       m->length, CRAWL_BLOCK_MAX);
+        return err_set(e, ERR_FORMAT, "'%s' at byte %" PRIu64 ": a member of %" PRIu64 " bytes is longer than %d", z->name,
+                       m->line, m->length, CRAWL_BLOCK_MAX);
     memcpy(m->file, file.p, file.n);
     m->file[file.n] = '\0';
     return 1;
@@ -360,8 +350,8 @@ int crawl_zipnum_open(struct crawl_zipnum **out, const char *name, const struct 
                       struct err *e)
 {
     struct crawl_zipnum *z = calloc(1, sizeof *z);
-    int rc = z && (z->folder = crawl_folder_of(name)) && (z->name = strdup(name)) ? 0
-                                                                                  : err_set(e, ERR_NOMEM, "out of memory for an index");
+    bool fine = z && (z->folder = crawl_folder_of(name)) && (z->name = strdup(name));
+    int rc = fine ? 0 : err_set(e, ERR_NOMEM, "out of memory for an index");
 
     *out = NULL;
     if (rc == 0)

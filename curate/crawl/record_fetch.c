@@ -259,8 +259,8 @@ static int start_threads(struct record_fetch *f, struct err *e)
     return 0;
 }
 
-int record_fetch_open(struct record_fetch **out, const struct record_list *l, const struct record_fetch_conf *c, const char *folder,
-                      uint64_t max, struct err *e)
+int record_fetch_open(struct record_fetch **out, const struct record_list *l, const struct record_fetch_conf *c,
+                      const char *folder, uint64_t max, struct err *e)
 {
     struct record_fetch *f = calloc(1, sizeof *f);
     int rc;

@@ -1,8 +1,8 @@
 /* curate/crawl/record_list.h -- lists of records: which bytes of which archives are wanted.
  *
- * A line is a JSON object with `file`, `offset` and `length`, as `quern crawl select` writes them (docs/crawl.md); the names that
- * CDXJ and the columnar index have for these are read too.  Files are paths below a folder or address that the command line names.
- * Memory: 48 bytes a record, and the names of the files.
+ * A line is a JSON object with `file`, `offset` and `length`, as `quern crawl select` writes them (docs/crawl.md); the names
+ * that CDXJ and the columnar index have for these are read too.  Files are paths below a folder or address that the command
+ * line names. Memory: 48 bytes a record, and the names of the files.
  */
 #ifndef CURATE_RECORD_LIST_H
 #define CURATE_RECORD_LIST_H

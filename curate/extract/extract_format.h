@@ -83,7 +83,8 @@ struct extract_format {
 extern const struct extract_format extract_warc, extract_html, extract_latex, extract_wiki, extract_tar, extract_xml,
     extract_posts, extract_zip, extract_records;
 
-/* The item of an archive's record that was judged, with its bytes, for extract_warc; head: what HTTP head its block begins with. */
+/* The item of an archive's record that was judged, with its bytes, for extract_warc; head: what HTTP head its block begins
+ * with. */
 int extract_record_item(const struct warc_record *r, enum page_kind kind, const struct http_head *head, struct span dump,
                         struct extract_item **item, struct err *e);
 /* The dump that the block of a warcinfo record says its archive is a part of, "isPartOf: CC-MAIN-2024-10"; empty: none. */

@@ -1,5 +1,5 @@
-/* A format: lists of records of archives (curate/crawl/record_list.h).  The list is read to its end, and then the bytes that it names, a
- * record at a time; each is read as if it stood in its archive. */
+/* A format: lists of records of archives (curate/crawl/record_list.h).  The list is read to its end, and then the bytes that
+ * it names, a record at a time; each is read as if it stood in its archive. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -93,8 +93,8 @@ static int check(const struct record_bytes *b, const struct warc_record *rec, st
     uint64_t digest = record_digest_key(rec->payload_digest), url = record_url_key(rec->uri);
 
     if (b->entry->digest && digest && digest != b->entry->digest)
-        return err_set(e, ERR_FORMAT, "its digest is %.*s, the list names another", (int)(rec->payload_digest.n < 80 ? rec->payload_digest.n : 80),
-                       rec->payload_digest.p);
+        return err_set(e, ERR_FORMAT, "its digest is %.*s, the list names another",
+                       (int)(rec->payload_digest.n < 80 ? rec->payload_digest.n : 80), rec->payload_digest.p);
     if (!(b->entry->digest && digest) && b->entry->url && url != b->entry->url)
         return err_set(e, ERR_FORMAT, "its URL is '%.*s', the list names another", (int)(rec->uri.n < 200 ? rec->uri.n : 200),
                        rec->uri.n ? rec->uri.p : "");
@@ -169,7 +169,8 @@ static int next_record(struct extract_input *in, void *reader, struct extract_it
     if (!r->fetch) {
         TRY(take_list(r, e));
         record_list_sort(&r->list);
-        TRY(record_fetch_open(&r->fetch, &r->list, &in->conf->fetch, r->folder, (uint64_t)in->conf->max_page + EXTRACT_HEAD_ROOM, e));
+        TRY(record_fetch_open(&r->fetch, &r->list, &in->conf->fetch, r->folder,
+                              (uint64_t)in->conf->max_page + EXTRACT_HEAD_ROOM, e));
     }
     do {
         rc = record_fetch_next(r->fetch, &b, e);

@@ -1,15 +1,17 @@
-/* curate/stream/where.h -- conditions on named fields, of documents (a plan's `if`) and of entries of an index (`crawl --where`).
+/* curate/stream/where.h -- conditions on named fields, of documents (a plan's `if`) and of entries of an index (`crawl
+ * --where`).
  *
  *     lang = deu and mime in (text/html, "application/xhtml+xml") and not url ~ "^https?://[^/]*\.gov\."
  *
- * A test is FIELD OP VALUE.  OP is = (or ==), !=, <, <=, >, >=, ~ (a regular expression, PCRE2's, found anywhere) or in (any of
- * several values, in parentheses or up to the next word of the language); FIELD may be OBJECT.NAME.  Tests are joined by `not`,
- * `and`, `or`, which bind in that order, and parentheses.  A value is a word without blanks, commas and parentheses, or stands in quotes
- * ('...' or "...", in which \ before the quote makes it a part of the value, and is itself before anything else).
+ * A test is FIELD OP VALUE.  OP is = (or ==), !=, <, <=, >, >=, ~ (a regular expression, PCRE2's, found anywhere) or in (any
+ * of several values, in parentheses or up to the next word of the language); FIELD may be OBJECT.NAME.  Tests are joined by
+ * `not`, `and`, `or`, which bind in that order, and parentheses.  A value is a word without blanks, commas and parentheses,
+ * or stands in quotes ('...' or "...", in which \ before the quote makes it a part of the value, and is itself before
+ * anything else).
  *
- * Text is compared byte by byte, numbers as doubles.  Where a field may be either, = and != hold a text against the value as it is
- * written and a number against the number that it is; <, <=, > and >= want a number if the value is one, else a text.  What has no
- * such field meets no test of it, not even !=.
+ * Text is compared byte by byte, numbers as doubles.  Where a field may be either, = and != hold a text against the value as
+ * it is written and a number against the number that it is; <, <=, > and >= want a number if the value is one, else a text.
+ * What has no such field meets no test of it, not even !=.
  */
 #ifndef CURATE_WHERE_H
 #define CURATE_WHERE_H
@@ -51,7 +53,8 @@ struct where_field {
 };
 
 struct where;
-/* Reads an expression.  ERR_FORMAT with the column, 1 being the first, counted in bytes; ERR_NOMEM, ERR_UNSUPPORTED (no PCRE2 for ~). */
+/* Reads an expression.  ERR_FORMAT with the column, 1 being the first, counted in bytes; ERR_NOMEM, ERR_UNSUPPORTED (no
+ * PCRE2 for ~). */
 int where_read(struct where **w, const char *text, const struct where_field *fields, struct err *e);
 void where_free(struct where *w);
 const struct where_node *where_root(const struct where *w);
