@@ -65,10 +65,29 @@ static int find_key(struct span name)
     return -1;
 }
 
-bool crawl_entry_wants(void *unused, struct span column)
+/* Those that are tested. */
+static uint32_t tested(const struct where_node *n)
 {
-    (void)unused;
-    return find_key(column) >= 0;
+    if (n->op == WHERE_AND || n->op == WHERE_OR)
+        return tested(n->left) | tested(n->right);
+    return n->op == WHERE_NOT ? tested(n->left) : UINT32_C(1) << n->which;
+}
+
+uint32_t crawl_fields_needed(const struct where *w)
+{
+    static const enum crawl_field rarely[] = {CRAWL_HOST, CRAWL_DOMAIN, CRAWL_KEY, CRAWL_TRUNCATED, CRAWL_REDIRECT};
+    uint32_t all = (UINT32_C(1) << CRAWL_FIELDS) - 1;
+
+    for (size_t i = 0; i < sizeof rarely / sizeof *rarely; i++)
+        all &= ~(UINT32_C(1) << rarely[i]);
+    return all | (w ? tested(where_root(w)) : 0);
+}
+
+bool crawl_column_needed(void *fields, struct span column)
+{
+    int k = find_key(column);
+
+    return k >= 0 && *(const uint32_t *)fields >> keys[k].field & 1;
 }
 
 /* ---- reading ---- */

@@ -34,8 +34,9 @@ int crawl_entry_cdxj(struct crawl_entry *c, struct span line, struct err *e);
 /* The same of a JSON object by itself: a row of the columnar index, a line of a list. */
 int crawl_entry_json(struct crawl_entry *c, struct span object, struct err *e);
 void crawl_entry_free(struct crawl_entry *c);
-/* Whether the columnar index has a field in this column. */
-bool crawl_entry_wants(void *unused, struct span column);
+/* The fields that a condition (or NULL) and a list of records need, a bit each; and whether a column has one of these. */
+uint32_t crawl_fields_needed(const struct where *w);
+bool crawl_column_needed(void *fields, struct span column);
 /* A count in digits; false: it is none, or more than 2^63 - 1. */
 bool crawl_read_count(struct span s, uint64_t *v);
 /* Whether it meets a condition: 1, 0; errors of where_meets. */

@@ -15,6 +15,7 @@ struct crawl_index {
     struct crawl_index_conf conf;
     struct crawl_places places;
     struct crawl_keys keys;
+    uint32_t needed; /* fields */
     struct crawl_index_counts counts; /* of what is closed */
     struct crawl_entry entry;
     int at;                 /* the place behind the one in hand */
@@ -87,7 +88,7 @@ static int open_place(struct crawl_index *x, const char *name, struct err *e)
             return (int)k;
     }
     if (n >= 4 && memcmp(head, "PAR1", 4) == 0) {
-        TRY(parquet_table_open(&x->table, x->ranges, crawl_entry_wants, NULL, e));
+        TRY(parquet_table_open(&x->table, x->ranges, crawl_column_needed, &x->needed, e));
         return check_columns(x, e);
     }
     if (crawl_is_zipnum((struct span){head, (size_t)n}))
@@ -213,6 +214,7 @@ int crawl_index_open(struct crawl_index **out, const struct crawl_index_conf *c,
     if (rc == 0) {
         x->conf = *c;
         x->row.max = ROW_MAX;
+        x->needed = crawl_fields_needed(c->where);
         x->lines = (struct crawl_lines){.read = read_lines, .skip = skip_lines, .arg = x};
         rc = crawl_keys_find(&x->keys, c->where, e);
     }

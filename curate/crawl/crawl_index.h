@@ -3,7 +3,7 @@
  * Three kinds, told by content: CDXJ, lines "KEY TIMESTAMP {JSON}" (plain or compressed); ZipNum, such lines in gzip members
  * of some thousand, sorted, with a cluster.idx that has the first key, file, offset and length of each member; and the
  * columnar index, Parquet files with a row an entry.  Of ZipNum only the members are read that can hold keys of the
- * condition, found by bisection in cluster.idx; of Parquet only the columns that are fields.
+ * condition, found by bisection in cluster.idx; of Parquet only the columns that the condition and a list need.
  *
  * Sources: pywb and Common Crawl, "Announcing the Common Crawl Index" (ZipNum), cc-index-table (columns).
  */
