@@ -55,7 +55,7 @@ words=("${@[2,-1]}") CURRENT=$(( $# - 1 ))
 source $1
 END
     offered() { zsh -f ../try.zsh "$ROOT/completion/_quern" "$@" | tr '\n' ' '; }
-    has 'zsh: commands' <(offered quern '') 'command extract clean '
+    has 'zsh: commands' <(offered quern '') 'command crawl extract '
     equal 'zsh: actions' "$(offered quern dedup '')" 'command exact fuzzy lines substring merge '
     has 'zsh: options of an action' <(offered quern dedup fuzzy --) ' --threshold '
     equal 'zsh: words' "$(offered quern clean --form '')" "$(quern clean --completion |
