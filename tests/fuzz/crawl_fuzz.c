@@ -62,7 +62,8 @@ static void entry_again(struct crawl_entry *c, struct record_list *l, uint64_t o
 
     if (crawl_entry_put(c, &b) < 0 || buf_reserve(&b, JSON_PADDING) < 0)
         abort();
-    if (crawl_entry_json(&again, (struct span){b.p, b.n - 1}, &e) != 1 || again.offset != c->offset || again.length != c->length ||
+    if (crawl_entry_json(&again, (struct span){b.p, b.n - 1}, &e) != 1 || again.offset != c->offset ||
+        again.length != c->length ||
         !span_eq(again.text[CRAWL_FILE], c->text[CRAWL_FILE]))
         abort();
     if (record_list_add(l, c, offset, false, &e) == 0 && !l->file[l->v[l->n - 1].file][0])
