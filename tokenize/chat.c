@@ -14,7 +14,7 @@
 #define COMMON                                                                                                                 \
     "{{- begin }}{% if system and messages[0].role != 'system' %}{{- open ~ 'system' ~ middle ~ system ~ close }}{% endif %}"  \
     "{% for m in messages %}{% set role = 'assistant' if m.role == 'model' else m.role %}"                                     \
-    "{% if role not in names %}{{- raise_exception(\"--chat-template has no role '\" ~ role ~ \"'\") }}{% endif %}"            \
+    "{% if role not in names %}" NO_ROLE("role") "{% endif %}"                                                                 \
     "{% set content = m.content | trim if trims else m.content %}"                                                             \
     "{% if role == 'assistant' %}{{- open ~ names[role] ~ (middle if not said) }}"                                             \
     "{% generation %}{{- said ~ content ~ close }}{% endgeneration %}"                                                         \
@@ -23,6 +23,34 @@
 #define ROLES "{% set names = {'system': 'system', 'user': 'user', 'assistant': 'assistant'} %}"
 #define AROUND(open, middle, close) "{% set open = '" open "' %}{% set middle = '" middle "' %}{% set close = '" close "' %}"
 #define IM AROUND("<|im_start|>", "\\n", "<|im_end|>\\n")
+
+#define NO_ROLE(role) "{{- raise_exception(\"--chat-template has no role '\" ~ " role " ~ \"'\") }}"
+
+/* Words of the system, all of them, come first; of an answer its thoughts are left out. */
+#define DEEPSEEK                                                                                                               \
+    "{% set all = namespace(system='') %}{% for m in messages if m.role == 'system' %}"                                        \
+    "{% set all.system = all.system ~ ('' if loop.first else '\\n\\n') ~ m.content %}{% endfor %}"                             \
+    "{{- '<\uff5cbegin\u2581of\u2581sentence\uff5c>' ~ all.system }}{% for m in messages %}"                                    \
+    "{% if m.role == 'user' %}{{- '<\uff5cUser\uff5c>' ~ m.content }}{% elif m.role == 'assistant' %}"                         \
+    "{% generation %}{{- '<\uff5cAssistant\uff5c>' ~ m.content.split('</think>')[-1] ~ "                                      \
+    "'<\uff5cend\u2581of\u2581sentence\uff5c>' }}{% endgeneration %}{% elif m.role != 'system' %}" NO_ROLE("m.role")            \
+    "{% endif %}{% endfor %}{% if add_generation_prompt %}{{- '<\uff5cAssistant\uff5c>' }}{% endif %}"
+/* gpt-oss's: the system's words are the developer's; thoughts stand with the last answer alone, which ends the conversation. */
+#define HARMONY                                                                                                                \
+    "{% if strftime_now is not defined %}"                                                                                     \
+    "{{- raise_exception('--chat-template harmony says the date: --chat-date names none') }}{% endif %}"                       \
+    "{{- '<|start|>system<|message|>' ~ (model_identity or 'You are ChatGPT, a large language model trained by OpenAI.') ~ "   \
+    "'\\nKnowledge cutoff: 2024-06\\nCurrent date: ' ~ strftime_now('%Y-%m-%d') ~ '\\n\\nReasoning: ' ~ "                      \
+    "(reasoning_effort or 'medium') ~ '\\n\\n# Valid channels: analysis, commentary, final. "                                  \
+    "Channel must be included for every message.<|end|>' }}{% for m in messages %}"                                            \
+    "{% if loop.first and m.role in ['system', 'developer'] %}{% if m.content %}"                                              \
+    "{{- '<|start|>developer<|message|># Instructions\\n\\n' ~ m.content ~ '\\n\\n<|end|>' }}{% endif %}"                      \
+    "{% elif m.role == 'user' %}{{- '<|start|>user<|message|>' ~ m.content ~ '<|end|>' }}{% elif m.role == 'assistant' %}"     \
+    "{% set last = loop.last and not add_generation_prompt %}{% generation %}{% if last and m.thinking %}"                     \
+    "{{- '<|start|>assistant<|channel|>analysis<|message|>' ~ m.thinking ~ '<|end|>' }}{% endif %}"                            \
+    "{{- '<|start|>assistant<|channel|>final<|message|>' ~ m.content ~ ('<|return|>' if last else '<|end|>') }}"               \
+    "{% endgeneration %}{% else %}" NO_ROLE("m.role") "{% endif %}{% endfor %}"                                                \
+    "{% if add_generation_prompt %}{{- '<|start|>assistant' }}{% endif %}"
 
 /* said: an answer begins with it, not behind `middle`. */
 static const struct {
@@ -38,6 +66,8 @@ static const struct {
      "{% set names = {'user': 'user', 'assistant': 'model'} %}{% set begin = '<bos>' %}{% set trims = true %}" COMMON},
     {"phi3", ROLES AROUND("<|", "|>\\n", "<|end|>\\n") COMMON},
     {"zephyr", ROLES AROUND("<|", "|>\\n", "</s>\\n") COMMON},
+    {"deepseek", DEEPSEEK},
+    {"harmony", HARMONY},
 };
 
 enum { TEMPLATE_MAX = 16 << 20, TOKENS = 32, VARIABLES = 64 };

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 
-#define CHAT_NAMES "plain, chatml, qwen2.5, llama3, gemma, phi3, zephyr"
+#define CHAT_NAMES "plain, chatml, qwen2.5, llama3, gemma, phi3, zephyr, deepseek, harmony"
 
 struct chat;
 /* name: one of CHAT_NAMES; a file of Jinja; or auto: chat_template.jinja beside the tokenizer at this path, else the

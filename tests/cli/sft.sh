@@ -13,9 +13,10 @@ shown() {
     quern dataset head -n 12 "$1_chat_document_loss_mask" >masks
     paste -d '\n' ids masks | tr -d '[],' | sed 's/^ *//'
 }
-for name in chatml qwen2.5 llama3 gemma phi3 zephyr; do
+for name in chatml qwen2.5 llama3 gemma phi3 zephyr deepseek harmony; do
     more=
     [ "$name" = phi3 ] && more=--append-eod
+    [ "$name" = harmony ] && more="--chat-date 2026-01-02"
     want=0
     [ "$name" = gemma ] && want=1
     # shellcheck disable=SC2086
@@ -25,6 +26,18 @@ for name in chatml qwen2.5 llama3 gemma phi3 zephyr; do
 done
 has "a template without a system's role says so" <(quern tokenize --tokenizer "$TOK" --chat-template gemma --output-prefix g "$S/chat.jsonl" 2>&1) \
     "--chat-template has no role 'system'"
+status "harmony without a date" 3 quern tokenize --tokenizer "$TOK" --chat-template harmony --output-prefix h "$S/chat.jsonl"
+has "says that it wants one" err "--chat-template harmony says the date: --chat-date names none"
+thought='{"messages":[{"role":"developer","content":"D"},{"role":"user","content":"A"},{"role":"assistant","content":"B","thinking":"T"}'
+equal "harmony: thoughts stand with the last answer" "$(echo "$thought]}
+$thought,{\"role\":\"user\",\"content\":\"C\"},{\"role\":\"assistant\",\"content\":\"E\"}],\"chat_template_kwargs\":{\"reasoning_effort\":\"high\"}}" |
+    quern tokenizer chat --tokenizer "$TOK" --chat-template harmony --chat-date 2026-01-02 | sed 's/.*Reasoning: \([a-z]*\).*developer/\1 /; s/",.*//')" \
+'medium <|message|># Instructions\n\nD\n\n<|end|><|start|>user<|message|>A<|end|><|start|>assistant<|channel|>analysis<|message|>T<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>
+high <|message|># Instructions\n\nD\n\n<|end|><|start|>user<|message|>A<|end|><|start|>assistant<|channel|>final<|message|>B<|end|><|start|>user<|message|>C<|end|><|start|>assistant<|channel|>final<|message|>E<|return|>'
+equal "deepseek: words of the system come first, thoughts go" \
+    "$(echo '{"messages":[{"role":"user","content":"A"},{"role":"system","content":"S"},{"role":"assistant","content":"x</think>B"},{"role":"system","content":"R"}]}' |
+        quern tokenizer chat --tokenizer "$TOK" --chat-template deepseek)" \
+    '["<｜begin▁of▁sentence｜>S\n\nR<｜User｜>A<｜Assistant｜>B<｜end▁of▁sentence｜>",[46,91]]'
 check "prompts and completions" quern tokenize -q --tokenizer "$TOK" --chat-template plain --append-eod --output-prefix pairs "$S/pairs.jsonl"
 shown pairs >got
 same "tokens and mask of completions are TRL's" got "$S/pairs.ids"

@@ -47,7 +47,8 @@ ZEPHYR = """{%- for message in messages %}
     {%- endif %}
 {%- endfor %}"""
 TEMPLATES = {"chatml": CHATML, "qwen2.5": "qwen2_5_training", "llama3": "llama3_training", "gemma": "gemma_training",
-             "phi3": "phi3_training", "zephyr": ZEPHYR}
+             "phi3": "phi3_training", "zephyr": ZEPHYR, "deepseek": "deepseekv3_training", "harmony": "gptoss_training"}
+BOS = {"llama3": "<|begin_of_text|>", "gemma": "<bos>", "deepseek": "<\uff5cbegin\u2581of\u2581sentence\uff5c>"}
 WORDS = "the mill grinds grain slowly by night and water turns its wheel while two millers count sacks of flour \u00e9t\u00e9 \u4e2d".split()
 
 
@@ -78,7 +79,8 @@ def tokenizer_of(texts):
 def rendered(tok, name, chats):
     text = TEMPLATES[name]
     tok.chat_template = text if "{" in text else open(f"{TRL}/{text}.jinja").read()
-    tok.bos_token = {"llama3": "<|begin_of_text|>", "gemma": "<bos>"}.get(name)
+    tok.chat_template = tok.chat_template.replace('strftime_now("%Y-%m-%d")', '"2026-01-02"')
+    tok.bos_token = BOS.get(name)
     out = []
     for m in chats:
         if name == "gemma" and m[0]["role"] == "system":
