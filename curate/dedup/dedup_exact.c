@@ -24,6 +24,7 @@ struct exact {
     uint64_t outside;      /* documents of --against, which come first */
     uint64_t distinct;     /* that stay */
     bool begun;            /* they have been read */
+    struct dedup_seen keys, ranks; /* of --key, of --by */
     /* answered as they come */
     struct hash_set *set;  /* text -> number of the document that stays */
     struct id_list ids;    /* of those that stay */
@@ -98,13 +99,15 @@ static int normalize(const struct exact *x, struct worker *w, struct span text, 
 }
 
 /* What of the document is compared.  Without such a field it is where it came from: bytes that begin as no text does. */
-static int compared(const struct exact *x, struct worker *w, struct doc *d, struct span *text, struct err *e)
+static int compared(struct exact *x, struct worker *w, struct doc *d, struct span *text, struct err *e)
 {
     int rc = 1;
 
     *text = d->text;
     if (x->conf.key)
         rc = dedup_key_text(d, x->conf.key, text, e);
+    if (x->conf.key && rc >= 0)
+        dedup_seen_count(&x->keys, rc);
     if (rc != 0)
         return rc < 0 ? rc : normalize(x, w, *text, text, e);
     buf_clear(&w->text);
@@ -118,7 +121,7 @@ static int compared(const struct exact *x, struct worker *w, struct doc *d, stru
 static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
-    const struct exact *x = stage;
+    struct exact *x = stage;
     struct worker *w = thread;
     struct note h = {.key = {NO_KEY, NO_KEY}};
     struct span text, id;
@@ -129,6 +132,8 @@ static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *
     (void)v;
     TRY(compared(x, w, d, &text, e));
     TRY(dedup_keep_rank(x->conf.keep, x->conf.by, d, &h.rank, e));
+    if (x->conf.keep == KEEP_BEST)
+        dedup_seen_count(&x->ranks, h.rank > 0);
     if (w->cpu)
         TRY(dedup_hash_one(w->cpu, text, &h.key, e));
     rest = w->cpu ? 0 : sizeof text_n + text.n;
@@ -428,6 +433,8 @@ static void exact_close(void *stage)
 
     if (!x)
         return;
+    dedup_seen_tell(&x->keys, "--key", x->conf.key);
+    dedup_seen_tell(&x->ranks, "--by", x->conf.by);
     file_group_abort(&x->files);
     hash_set_free(x->set);
     dedup_bloom_close(&x->bloom);

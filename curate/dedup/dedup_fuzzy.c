@@ -52,7 +52,7 @@ static int fuzzy_thread_open(void *stage, void **thread, struct err *e)
 static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
-    const struct fuzzy *f = stage;
+    struct fuzzy *f = stage;
     struct thread *t = thread;
     struct fuzzy_note h = {.text_n = f->conf.report ? d->text.n : 0};
     struct fuzzy_parts p;
@@ -66,6 +66,8 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
     h.id_n = id.n;
     TRY(shingler_run(t->shingler, d->text, &hash, &h.count, e));
     TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h.rank, e));
+    if (f->conf.keep == KEEP_BEST)
+        dedup_seen_count(&f->ranks, h.rank > 0);
     if (!fuzzy_note_new(&f->shape, d->arena, &h, h.count && t->cpu, &p, note, e))
         return ERR_NOMEM;
     memcpy(p.id, id.p, id.n);
@@ -247,6 +249,7 @@ static void fuzzy_close(void *stage)
 
     if (!f)
         return;
+    dedup_seen_tell(&f->ranks, "--by", f->conf.by);
     dedup_sign_close(f->sign);
     dedup_pairs_close(f->pairs);
     device_close(f->gpu);

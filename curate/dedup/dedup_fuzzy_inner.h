@@ -19,6 +19,7 @@ struct fuzzy {
     struct dedup_sign *sign;  /* of notes without a record, */
     struct device *cpu;       /* by this if there is no GPU */
     bool sets;                /* of an index: beside it */
+    struct dedup_seen ranks;  /* of --by */
     struct dedup_store store;
     struct dedup_against *against;
     uint64_t own; /* documents of the run; those of --against come after them */

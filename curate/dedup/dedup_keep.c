@@ -1,7 +1,9 @@
 #include "curate/dedup/dedup_keep.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "curate/dedup/dedup_key.h"
 
 /* Numbers in an order that unsigned integers have, all above 0. */
@@ -132,6 +134,17 @@ int dedup_keep_rank(int keep, const char *by, struct doc *d, uint64_t *rank, str
     if (keep == KEEP_LONGEST)
         *rank = d->text.n;
     return keep == KEEP_BEST ? rank_by(d, by, rank, e) : 0;
+}
+
+void dedup_seen_count(struct dedup_seen *s, bool has)
+{
+    __atomic_fetch_add(has ? &s->with : &s->without, 1, __ATOMIC_RELAXED);
+}
+
+void dedup_seen_tell(const struct dedup_seen *s, const char *option, const char *field)
+{
+    if (s->without && !s->with)
+        log_msg(LOG_WARN, "of %" PRIu64 " documents none has '%s' (%s)", s->without, field, option);
 }
 
 int dedup_keep_check(int keep, const char *by, struct err *e)

@@ -16,6 +16,14 @@ int dedup_keep_check(int keep, const char *by, struct err *e);
  * By the other rules every rank is 0. */
 int dedup_keep_rank(int keep, const char *by, struct doc *d, uint64_t *rank, struct err *e);
 
+/* How many documents have a field that an option names, and how many have not; counted by any thread. */
+struct dedup_seen {
+    uint64_t with, without;
+};
+void dedup_seen_count(struct dedup_seen *s, bool has);
+/* Warns if there were documents and none has it: the option or the field is misspelt. */
+void dedup_seen_tell(const struct dedup_seen *s, const char *option, const char *field);
+
 /* Whether documents are named with their places (curate/stream/doc_name.h). */
 #define DEDUP_PLACES_OPT(flag) \
     OPT_FLAG(0, "places", &(flag), "say where survivors are, and the members of clusters and pairs: file and byte")

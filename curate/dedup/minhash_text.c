@@ -21,7 +21,7 @@ struct glyph {
     char s[13];      /* the longest is a musical symbol of three code points: 12 */
 };
 
-enum { PAGE = 256, PAGES = 0x110000 / PAGE, MAX_TEXT = 1 << 28 };
+enum { PAGE = 256, PAGES = 0x110000 / PAGE, MAX_TEXT = 1 << 28, TABLE_BITS = 22 /* 32 MiB */ };
 
 struct shingler {
     const struct minhash_preset *preset;
@@ -39,7 +39,8 @@ struct shingler {
     uint64_t *hash;
     size_t hash_cap;
     uint64_t *table; /* open addressing; 0: free */
-    size_t table_cap;
+    uint64_t *repeat; /* a bit for each hash */
+    size_t table_cap, repeat_cap;
 };
 
 /* ---- code points ---- */
@@ -320,30 +321,45 @@ static int hash_chars(struct shingler *s, struct span text, size_t *count)
     return 0;
 }
 
-/* Keeps the first of equal hashes. */
-static int make_unique(struct shingler *s, size_t *count)
+/* Sets the bits of those of hash[count] that came before, among those of part p of so many, by a table of 2^bits. */
+static void mark_repeats(struct shingler *s, size_t count, int bits, size_t p, size_t parts)
 {
-    size_t cap = 64, kept = 0;
+    size_t cap = (size_t)1 << bits;
     bool zero = false;
 
-    while (cap < 3 * *count)
-        cap *= 2;
-    TRY(mem_room(&s->table, &s->table_cap, cap, sizeof *s->table));
     memset(s->table, 0, cap * sizeof *s->table);
-    for (size_t i = 0; i < *count; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint64_t h = s->hash[i];
         size_t at = h & (cap - 1);
-        if (h == 0) {
-            if (!zero)
-                s->hash[kept++] = 0;
-            zero = true;
+        if ((h >> bits & (parts - 1)) != p)
             continue;
-        }
         while (s->table[at] && s->table[at] != h)
             at = (at + 1) & (cap - 1);
-        if (!s->table[at])
-            s->table[at] = s->hash[kept++] = h;
+        if (h == 0 ? zero : s->table[at] == h)
+            s->repeat[i / 64] |= UINT64_C(1) << i % 64;
+        zero |= h == 0;
+        s->table[at] = h;
     }
+}
+
+/* Keeps the first of equal hashes.  Those of a long text are looked at in parts, by some of their bits, as the table has room. */
+static int make_unique(struct shingler *s, size_t *count)
+{
+    size_t parts = 1, kept = 0;
+    int bits = 6;
+
+    while ((size_t)1 << bits < 3 * *count && bits < TABLE_BITS)
+        bits++;
+    while (parts << bits < 3 * *count)
+        parts *= 2;
+    TRY(mem_room(&s->table, &s->table_cap, (size_t)1 << bits, sizeof *s->table));
+    TRY(mem_room(&s->repeat, &s->repeat_cap, *count / 64 + 1, sizeof *s->repeat));
+    memset(s->repeat, 0, (*count / 64 + 1) * sizeof *s->repeat);
+    for (size_t p = 0; p < parts; p++)
+        mark_repeats(s, *count, bits, p, parts);
+    for (size_t i = 0; i < *count; i++)
+        if (!(s->repeat[i / 64] >> i % 64 & 1))
+            s->hash[kept++] = s->hash[i];
     *count = kept;
     return 0;
 }
@@ -439,5 +455,6 @@ void shingler_free(struct shingler *s)
     rpv2_text_free(&s->rpv2);
     free(s->hash);
     free(s->table);
+    free(s->repeat);
     free(s);
 }

@@ -57,6 +57,15 @@ if ranks=$(command -v mpirun); then
     same "the same" two one
 fi
 
+for kind in "exact --key nope" "exact --keep best --by nope" "fuzzy --keep best --by nope"; do
+    # shellcheck disable=SC2086
+    status "$kind: a field that no document has" 0 quern-dedup $kind docs.jsonl
+    opt=${kind##*--}
+    has "is said" err "of 6 documents none has 'nope' (--${opt%% *})"
+done
+status "one that a document has" 0 quern-dedup exact --key meta.x/y docs.jsonl
+equal "is not" "$(grep -c 'none has' err)" 0
+
 # Documents of one id, told apart by their places.
 printf '{"id":"same","text":"t"}\n{"id":"same","text":"u"}\n' >'a:b.jsonl'
 printf '{"id":"same","text":"t"}\n' >c.jsonl

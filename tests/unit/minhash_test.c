@@ -494,6 +494,47 @@ static void plain_words_are_letters_and_digits(void **s)
     shingler_free(sh);
 }
 
+/* A text that comes twice has the shingles of one, in their order, and those across the joint; in however many parts they are
+ * looked at. */
+static void long_texts_have_each_shingle_once(void **s)
+{
+    static const char *const presets[] = {"quern2", "nemo"};
+    enum { WORDS = 800000, WORD = 8 };
+    char *text = malloc(2 * WORDS * WORD + 1);
+
+    (void)s;
+    assert_non_null(text);
+    for (size_t i = 0; i < WORDS; i++)
+        snprintf(text + i * WORD, WORD + 1, "%07zu ", i * 7919 % 9999991);
+    memcpy(text + WORDS * WORD, text, WORDS * WORD);
+    for (size_t k = 0; k < sizeof presets / sizeof *presets; k++) {
+        const struct minhash_preset *p = minhash_preset_find(presets[k]);
+        bool chars = p->kind == SHINGLE_CHARS;
+        size_t bytes = chars ? WORDS / 2 * WORD : WORDS * WORD, once, twice, most, across = 0;
+        struct shingler *sh;
+        const uint64_t *hash;
+        uint64_t *first;
+        struct err e;
+
+        if (chars) /* half of it is long enough */
+            memcpy(text + bytes, text, bytes);
+        assert_int_equal(shingler_new(&sh, p, 7, &e), 0);
+        assert_int_equal(shingler_run(sh, (struct span){text, bytes}, &hash, &once, &e), 0);
+        most = chars ? bytes - (size_t)p->width + 1 : WORDS - (size_t)p->width + 1;
+        assert_true(once <= most && once > most - most / 100); /* but for hashes that are equal by chance, of 32 bits */
+        first = malloc(once * sizeof *first);
+        assert_non_null(first);
+        memcpy(first, hash, once * sizeof *first);
+        assert_int_equal(shingler_run(sh, (struct span){text, 2 * bytes}, &hash, &twice, &e), 0);
+        across = (size_t)p->width - 1;
+        assert_true(twice >= once && twice <= once + across);
+        assert_memory_equal(hash, first, once * sizeof *first);
+        free(first);
+        shingler_free(sh);
+    }
+    free(text);
+}
+
 static void bands_follow_from_the_threshold(void **s)
 {
     int bands, rows;
@@ -528,6 +569,7 @@ int main(void)
         cmocka_unit_test(windows_are_hashed_one_by_one),
         cmocka_unit_test(character_windows_are_hashed_one_by_one),
         cmocka_unit_test(plain_words_are_letters_and_digits),
+        cmocka_unit_test(long_texts_have_each_shingle_once),
         cmocka_unit_test(bands_follow_from_the_threshold),
     };
     return cmocka_run_group_tests_name("minhash", tests, NULL, NULL);
