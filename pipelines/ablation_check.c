@@ -13,7 +13,8 @@
 #include "train/config.h"
 
 /* Options of train that are this program's to set. */
-static const char *const own_options[] = {"data-path", "train-data-path", "valid-data-path", "test-data-path", "split", "mock-data",
+static const char *const own_options[] = {"data-path", "train-data-path", "valid-data-path", "test-data-path", "split",
+                                          "mock-data",
                                           "seed", "save", "load", "train-iters", "train-samples", "log-file", "eval-iters",
                                           "exit-interval", "exit-duration-in-mins", "keep-last", NULL};
 
@@ -37,7 +38,8 @@ static int check_model(struct ablation *a, const struct node *model, int64_t voc
     a->steps = (a->tokens + a->step_tokens - 1) / a->step_tokens;
     c.train_iters = a->steps;
     if (rc == 0 && c.model.vocab < vocab)
-        rc = ablation_wrong(a, model->line, e, "vocab-size %" PRId64 " is less than the %" PRId64 " of a tokenizer", c.model.vocab, vocab);
+        rc = ablation_wrong(a, model->line, e, "vocab-size %" PRId64 " is less than the %" PRId64 " of a tokenizer",
+                            c.model.vocab, vocab);
     if (rc == 0 && train_config_check(&c, &why) < 0)
         rc = ablation_wrong(a, model->line, e, "%s", why.msg);
     if (rc == 0) { /* a preset may have said it */
@@ -77,8 +79,9 @@ int ablation_read_model(struct ablation *a, const struct node *model, int line, 
 /* A variant by itself as a plan. */
 static struct node *plan_of(struct ablation *a, const struct ablation_variant *v, struct err *e)
 {
-    struct node *root = ablation_node(a, NODE_MAP, v->line, NULL), *stages = ablation_node(a, NODE_LIST, v->stages->line, "stages");
-    struct node *end = ablation_node(a, NODE_MAP, v->line, NULL), *settings = ablation_node(a, NODE_MAP, v->line, "tokenize");
+    struct node *root = ablation_node(a, NODE_MAP, v->line, NULL), *end = ablation_node(a, NODE_MAP, v->line, NULL);
+    struct node *stages = ablation_node(a, NODE_LIST, v->stages->line, "stages");
+    struct node *settings = ablation_node(a, NODE_MAP, v->line, "tokenize");
     int rc = root && stages && end && settings ? 0 : ablation_no_memory(e);
 
     if (rc == 0 && v->source)

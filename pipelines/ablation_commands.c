@@ -122,12 +122,13 @@ static int add_model(struct opt_list *args, struct arena *mem, const struct node
     return 0;
 }
 
-static int train_args(struct opt_list *args, struct arena *mem, const struct order *x, const struct ablation_unit *u, struct err *e)
+static int train_args(struct opt_list *args, struct arena *mem, const struct order *x, const struct ablation_unit *u,
+                      struct err *e)
 {
     char steps[32], interval[32], seed[32], save[4300], log[4300];
-    const char *const words[] = {"-q", "-j", "1", "--device", "cpu", "--progress", "none", "--split", "1,0,0", "--eval-iters", "0",
-                                 "--train-iters", steps, "--seed", seed, "--save", save, "--save-interval", interval,
-                                 "--keep-last", "1", "--log-file", log, NULL};
+    const char *const words[] = {"-q", "-j", "1", "--device", "cpu", "--progress", "none", "--split", "1,0,0",
+                                 "--eval-iters", "0", "--train-iters", steps, "--seed", seed,
+                                 "--save", save, "--save-interval", interval, "--keep-last", "1", "--log-file", log, NULL};
 
     snprintf(steps, sizeof steps, "%" PRId64, x->a->steps);
     snprintf(interval, sizeof interval, "%" PRId64, (x->a->steps + CHECKPOINTS - 1) / CHECKPOINTS);
@@ -156,7 +157,8 @@ static int write_text_task(const struct ablation_eval *x, const char *path, stru
     return rc;
 }
 
-static int eval_args(struct opt_list *args, struct arena *mem, const struct order *x, const struct ablation_unit *u, struct err *e)
+static int eval_args(struct opt_list *args, struct arena *mem, const struct order *x, const struct ablation_unit *u,
+                     struct err *e)
 {
     char load[4300], stats[4300], task[4300], name[80];
     const char *const words[] = {"-q", "-j", "1", "--progress", "none", "--device", "cpu", "--load", load, "--tokenizer",
@@ -178,7 +180,8 @@ static int eval_args(struct opt_list *args, struct arena *mem, const struct orde
     return 0;
 }
 
-static int curate_args(struct opt_list *args, struct arena *mem, const struct order *x, const struct ablation_unit *u, struct err *e)
+static int curate_args(struct opt_list *args, struct arena *mem, const struct order *x, const struct ablation_unit *u,
+                       struct err *e)
 {
     char plan[4300], jobs[32];
     const char *const words[] = {"-q", "--progress", "none", "--tasks", "1", "-j", jobs, plan, NULL};

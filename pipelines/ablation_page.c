@@ -40,7 +40,7 @@ static void range_of_scores(const struct ablation_finding *f, const struct rank_
     *low = INFINITY;
     *high = -INFINITY;
     for (int v = 0; v < x->variants; v++) {
-        const struct interval *s = &f->ranking.score[v];
+        const struct rank_interval *s = &f->ranking.score[v];
 
         for (int k = 0; k < x->seeds; k++) {
             *low = fmin(*low, x->score[v * x->stride + k]);
@@ -54,9 +54,10 @@ static void range_of_scores(const struct ablation_finding *f, const struct rank_
 }
 
 /* A variant's interval as a line, with its mean and each seed's score on it. */
-static int plot_variant(struct buf *b, const struct ablation_finding *f, const struct rank_scores *x, int v, double low, double high)
+static int plot_variant(struct buf *b, const struct ablation_finding *f, const struct rank_scores *x, int v, double low,
+                        double high)
 {
-    const struct interval *s = &f->ranking.score[v];
+    const struct rank_interval *s = &f->ranking.score[v];
     double scale = high > low ? (WIDTH - 2 * SIDE) / (high - low) : 0;
 
     TRY(buf_printf(b, "<td class=\"x\"><svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">", WIDTH, ROW, WIDTH, ROW));
@@ -65,18 +66,19 @@ static int plot_variant(struct buf *b, const struct ablation_finding *f, const s
                        SIDE + scale * (s->mean + s->half - low)));
     for (int k = 0; k < x->seeds; k++)
         if (isfinite(x->score[v * x->stride + k]))
-            TRY(buf_printf(b, "<circle class=\"v\" r=\"2.5\" cx=\"%.1f\" cy=\"%d\"/>", SIDE + scale * (x->score[v * x->stride + k] - low),
-                           ROW / 2));
+            TRY(buf_printf(b, "<circle class=\"v\" r=\"2.5\" cx=\"%.1f\" cy=\"%d\"/>",
+                           SIDE + scale * (x->score[v * x->stride + k] - low), ROW / 2));
     if (isfinite(s->mean))
         TRY(buf_printf(b, "<path class=\"t\" d=\"M%.1f 2V%d\"/>", SIDE + scale * (s->mean - low), ROW - 2));
     return buf_puts(b, "</svg></td>");
 }
 
-static int put_rank_row(struct buf *b, const struct ablation_finding *f, const struct rank_scores *x, int place, double low, double high)
+static int put_rank_row(struct buf *b, const struct ablation_finding *f, const struct rank_scores *x, int place, double low,
+                        double high)
 {
     int v = f->ranking.order[place];
-    const struct interval *s = &f->ranking.score[v];
-    const struct rank_pair *p = place ? &f->ranking.pair[place - 1] : NULL;
+    const struct rank_interval *s = &f->ranking.score[v];
+    const struct ranked_pair *p = place ? &f->ranking.pair[place - 1] : NULL;
 
     TRY(buf_puts(b, "<tr>"));
     TRY(put_text_cell(b, f->a->variant[v].name));
@@ -100,8 +102,9 @@ static int put_rank_table(struct buf *b, const struct ablation_finding *f)
     range_of_scores(f, &x, &low, &high);
     TRY(buf_puts(b, "<h2>Ranking</h2><p>By "));
     TRY(html_put_text(b, span_of(f->a->eval[f->a->ranked].name), false));
-    TRY(buf_printf(b, " (%s: %s is better), %" PRId64 " tokens a run. A line is the interval of a mean by itself, which misses with a "
-                   "probability of %g; dots are seeds. In the column of words each variant stands beside the first one.</p>\n",
+    TRY(buf_printf(b, " (%s: %s is better), %" PRId64 " tokens a run. A line is the interval of a mean by itself, which misses"
+                   " with a probability of %g; dots are seeds. In the column of words each variant stands beside the first one."
+                   "</p>\n",
                    f->r->metric[f->a->ranked], x.higher ? "more" : "less", f->a->steps * f->a->step_tokens, f->ranking.alpha));
     TRY(buf_puts(b, "<div class=\"o\"><table><tr><th>variant</th>"));
     for (int i = 0; i < 3; i++)
@@ -121,9 +124,9 @@ static int put_pairs(struct buf *b, const struct ablation_finding *f)
     const struct ranking *r = &f->ranking;
     int n = 0;
 
-    TRY(buf_printf(b, "<h2>Pairs</h2><p>How much better the row is than the column, at the same seeds. <b>In bold</b> what is decided: "
-                   "that any of the %d pairs is decided wrongly has a probability of at most %g (paired t intervals, %d comparisons)."
-                   "</p>\n<div class=\"o\"><table><tr><th></th>", r->n_pairs, r->alpha, r->comparisons));
+    TRY(buf_printf(b, "<h2>Pairs</h2><p>How much better the row is than the column, at the same seeds. <b>In bold</b> what is"
+                   " decided: that any of the %d pairs is decided wrongly has a probability of at most %g (paired t intervals,"
+                   " %d comparisons).</p>\n<div class=\"o\"><table><tr><th></th>", r->n_pairs, r->alpha, r->comparisons));
     for (int k = 1; k < r->variants; k++) {
         TRY(buf_puts(b, "<th class=\"n\">"));
         TRY(html_put_text(b, span_of(f->a->variant[r->order[k]].name), false));
@@ -135,7 +138,7 @@ static int put_pairs(struct buf *b, const struct ablation_finding *f)
         for (int k = 1; k <= i; k++)
             TRY(buf_puts(b, "<td></td>"));
         for (int k = i + 1; k < r->variants; k++, n++) {
-            const struct interval *g = &r->pair[n].gain;
+            const struct rank_interval *g = &r->pair[n].gain;
             const char *bold = r->pair[n].decided ? "b" : "span";
 
             if (!isfinite(g->half))
@@ -165,9 +168,10 @@ static int put_evaluations(struct buf *b, const struct ablation_finding *f)
         TRY(put_text_cell(b, f->a->variant[v].name));
         for (int i = 0; i < f->a->n_evals; i++) {
             struct rank_scores x = ablation_scores(f->r, f->a, i);
-            struct interval s = interval_of(x.score + v * x.stride, x.seeds, f->a->false_decisions);
+            struct rank_interval s = interval_of(x.score + v * x.stride, x.seeds, f->a->false_decisions);
 
-            TRY(isfinite(s.half) ? buf_printf(b, "<td class=\"n\">%.4f \xC2\xB1 %.4f</td>", s.mean, s.half) : put_num_cell(b, "%.4f", s.mean));
+            TRY(isfinite(s.half) ? buf_printf(b, "<td class=\"n\">%.4f \xC2\xB1 %.4f</td>", s.mean, s.half)
+                                 : put_num_cell(b, "%.4f", s.mean));
         }
     }
     return buf_puts(b, "</tr>\n</table></div>\n");
@@ -207,16 +211,17 @@ static int put_curation(struct buf *b, const struct ablation_finding *f)
 
     for (int g = 0; g < f->a->n_groups; g++)
         curated += f->r->curated[g];
-    TRY(buf_puts(b, "<h2>Documents</h2>\n<div class=\"o\"><table><tr><th>variant</th><th>stage</th><th class=\"n\">documents in</th>"
-                    "<th class=\"n\">out</th><th class=\"n\">text in</th><th class=\"n\">out</th><th>dropped by</th></tr>\n"));
+    TRY(buf_puts(b, "<h2>Documents</h2>\n<div class=\"o\"><table><tr><th>variant</th><th>stage</th>"
+                    "<th class=\"n\">documents in</th><th class=\"n\">out</th>"
+                    "<th class=\"n\">text in</th><th class=\"n\">out</th><th>dropped by</th></tr>\n"));
     for (int k = 0; k < f->a->n_variants; k++) {
         int v = f->ranking.order[k];
 
         for (int i = 0; i < f->account[v].n; i++)
             TRY(put_drops(b, f, v, f->account[v].stage[i]));
     }
-    return buf_printf(b, "</table></div>\n<p>Processor seconds: %.1f in all, of which curation took %.1f (what variants have in common "
-                      "once).</p>\n", ablation_spent(f->r, f->a), curated);
+    return buf_printf(b, "</table></div>\n<p>Processor seconds: %.1f in all, of which curation took %.1f (what variants have in"
+                      " common once).</p>\n", ablation_spent(f->r, f->a), curated);
 }
 
 int ablation_put_page(const struct ablation_finding *f, struct buf *b)

@@ -102,7 +102,7 @@ static int add_num(struct text_table *t, const char *format, double v)
     return text_table_add(t, span_of(s));
 }
 
-const char *ablation_verdict(const struct rank_pair *p)
+const char *ablation_verdict(const struct ranked_pair *p)
 {
     return p->decided == 0 ? "not decided" : p->decided > 0 ? "worse" : "better";
 }
@@ -110,8 +110,8 @@ const char *ablation_verdict(const struct rank_pair *p)
 static int add_row(struct text_table *t, const struct ablation_finding *f, int place)
 {
     int v = f->ranking.order[place];
-    const struct interval *s = &f->ranking.score[v];
-    const struct rank_pair *p = place ? &f->ranking.pair[place - 1] : NULL;
+    const struct rank_interval *s = &f->ranking.score[v];
+    const struct ranked_pair *p = place ? &f->ranking.pair[place - 1] : NULL;
 
     TRY(text_table_add(t, span_of(f->a->variant[v].name)));
     TRY(text_table_add_int(t, (uint64_t)s->n));
@@ -145,7 +145,7 @@ static int put_others(const struct ablation_finding *f, struct buf *b)
         rc = text_table_add(&t, span_of(a->variant[v].name));
         for (int i = 0; i < last && rc == 0; i++) {
             struct rank_scores x = ablation_scores(f->r, a, i);
-            struct interval s = interval_of(x.score + v * x.stride, x.seeds, a->false_decisions);
+            struct rank_interval s = interval_of(x.score + v * x.stride, x.seeds, a->false_decisions);
             char cell[64];
 
             snprintf(cell, sizeof cell, isfinite(s.half) ? "%.4f +- %.4f" : isfinite(s.mean) ? "%.4f" : "-", s.mean, s.half);
@@ -168,8 +168,8 @@ static int put_sureness(const struct ablation_finding *f, struct buf *b)
 
     for (int i = 0; i < r->n_pairs; i++)
         decided += r->pair[i].decided != 0;
-    TRY(buf_printf(b, "\n%d of %d pairs are decided; that any of them is decided wrongly has a probability of at most %g\n", decided,
-                   r->n_pairs, r->alpha));
+    TRY(buf_printf(b, "\n%d of %d pairs are decided; that any of them is decided wrongly has a probability of at most %g\n",
+                   decided, r->n_pairs, r->alpha));
     for (int i = 0; i < r->n_pairs; i++)
         if (!r->pair[i].decided)
             TRY(buf_printf(b, "not decided: %s, %s\n", f->a->variant[r->pair[i].a].name, f->a->variant[r->pair[i].b].name));
@@ -178,12 +178,15 @@ static int put_sureness(const struct ablation_finding *f, struct buf *b)
             TRY(buf_printf(b, "stopped after %d seeds: %s\n", f->r->upto[v], f->a->variant[v].name));
     if (f->r->seeds < f->a->seeds)
         TRY(buf_printf(b, "the budget had room for %d of %" PRId64 " seeds\n", f->r->seeds, f->a->seeds));
-    return f->r->finished ? 0 : buf_puts(b, f->r->spent ? "the budget is spent: some runs were not done\n" : "some runs are not done yet\n");
+    if (f->r->finished)
+        return 0;
+    return buf_puts(b, f->r->spent ? "the budget is spent: some runs were not done\n" : "some runs are not done yet\n");
 }
 
 int ablation_put_table(const struct ablation_finding *f, struct buf *b)
 {
-    static const char *const heads[] = {"variant", "seeds", "mean", "+-", "to first", "+-", "", "documents", "tokens", "epochs", "cpu s"};
+    static const char *const heads[] = {"variant", "seeds", "mean", "+-", "to first", "+-", "", "documents", "tokens",
+                                        "epochs", "cpu s"};
     struct text_table t = {.columns = sizeof heads / sizeof *heads};
     int rc = 0;
 
@@ -209,7 +212,7 @@ static int put_number(struct buf *b, const char *key, double v)
     return json_put_num(b, v);
 }
 
-static int put_interval(struct buf *b, struct interval s)
+static int put_interval(struct buf *b, struct rank_interval s)
 {
     TRY(put_number(b, "mean", s.mean));
     TRY(put_number(b, "low", s.mean - s.half));
@@ -223,7 +226,7 @@ static int put_scores(const struct ablation_finding *f, int v, struct buf *b)
     TRY(buf_putc(b, '{'));
     for (int i = 0; i < f->a->n_evals; i++) {
         struct rank_scores x = ablation_scores(f->r, f->a, i);
-        struct interval s = interval_of(x.score + v * x.stride, x.seeds, f->a->false_decisions);
+        struct rank_interval s = interval_of(x.score + v * x.stride, x.seeds, f->a->false_decisions);
 
         TRY(json_put_key(b, f->a->eval[i].name));
         TRY(buf_putc(b, '{'));
@@ -268,7 +271,7 @@ static int put_variant(const struct ablation_finding *f, int place, struct buf *
     return buf_puts(b, "]}");
 }
 
-static int put_pair(const struct ablation_finding *f, const struct rank_pair *p, struct buf *b)
+static int put_pair(const struct ablation_finding *f, const struct ranked_pair *p, struct buf *b)
 {
     TRY(buf_puts(b, "{"));
     TRY(json_put_key(b, "a"));

@@ -27,7 +27,7 @@ void ablation_finding_free(struct ablation_finding *f);
 /* How often a run goes over a variant's tokens; processor seconds of its runs; in words, how b of a pair is beside a. */
 double ablation_epochs(const struct ablation_finding *f, int v);
 double ablation_seconds(const struct ablation_finding *f, int v);
-const char *ablation_verdict(const struct rank_pair *p);
+const char *ablation_verdict(const struct ranked_pair *p);
 /* Appends it.  Errors of buf_put. */
 int ablation_put_table(const struct ablation_finding *f, struct buf *b);
 int ablation_put_json(const struct ablation_finding *f, struct buf *b);

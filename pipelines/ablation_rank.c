@@ -58,9 +58,9 @@ double student_quantile(double p, int freedom)
     return (low + high) / 2;
 }
 
-struct interval interval_of(const double *value, int n, double alpha)
+struct rank_interval interval_of(const double *value, int n, double alpha)
 {
-    struct interval v = {0, NAN, 0};
+    struct rank_interval v = {0, NAN, 0};
     double squares = 0;
 
     for (int i = 0; i < n; i++)
@@ -69,7 +69,7 @@ struct interval interval_of(const double *value, int n, double alpha)
             v.n++;
         }
     if (v.n == 0)
-        return (struct interval){NAN, NAN, 0};
+        return (struct rank_interval){NAN, NAN, 0};
     v.mean /= v.n;
     for (int i = 0; i < n; i++)
         if (!isnan(value[i]))
@@ -152,7 +152,7 @@ static bool is_before(const struct ranking *r, const int *upto, bool higher, int
 }
 
 /* How much better one is than the other, at the seeds that both have. */
-static struct interval gain_of(const struct rank_scores *x, int a, int b, double alpha)
+static struct rank_interval gain_of(const struct rank_scores *x, int a, int b, double alpha)
 {
     double gain[RANK_SEEDS];
 
@@ -195,9 +195,9 @@ int rank_variants(struct ranking *r, const struct rank_scores *x, const int *upt
     sort_variants(r, upto, x->higher);
     for (int i = 0, at = 0; i < n; i++)
         for (int k = i + 1; k < n; k++, at++) {
-            struct rank_pair *p = &r->pair[at];
+            struct ranked_pair *p = &r->pair[at];
 
-            *p = (struct rank_pair){.a = r->order[i], .b = r->order[k]};
+            *p = (struct ranked_pair){.a = r->order[i], .b = r->order[k]};
             p->gain = gain_of(x, p->a, p->b, alpha / r->comparisons);
             if (p->gain.n > 1 && fabs(p->gain.mean) > p->gain.half)
                 p->decided = p->gain.mean > 0 ? 1 : -1;

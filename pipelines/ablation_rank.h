@@ -17,24 +17,24 @@ enum { RANK_VARIANTS = 64, RANK_SEEDS = 1000 }; /* at most */
 double student_quantile(double p, int freedom);
 
 /* A mean and half of its interval's width: INFINITY of one value, NAN of none. */
-struct interval {
+struct rank_interval {
     double mean, half;
     int n;
 };
 /* Of those of n values that are numbers, an interval that misses with probability alpha. */
-struct interval interval_of(const double *value, int n, double alpha);
+struct rank_interval interval_of(const double *value, int n, double alpha);
 
 /* One variant beside another. */
-struct rank_pair {
+struct ranked_pair {
     int a, b;                 /* a stands before b in the ranking */
-    struct interval gain;     /* of a over b, by seeds that both have */
+    struct rank_interval gain;     /* of a over b, by seeds that both have */
     int decided;              /* 1: a is better; -1: b is; 0: it may be either */
 };
 
 struct ranking {
     int *order;               /* variants, the best first: by the seeds they were given, then the mean */
-    struct interval *score;   /* (variants) each by itself, missed with probability alpha */
-    struct rank_pair *pair;   /* (n_pairs) in the order of the ranking */
+    struct rank_interval *score;   /* (variants) each by itself, missed with probability alpha */
+    struct ranked_pair *pair;   /* (n_pairs) in the order of the ranking */
     int variants, n_pairs, comparisons;
     double alpha;
 };

@@ -129,8 +129,10 @@ static int find_stage(const struct ablation *a, struct node *stages, struct span
     if (found == 1 && !which)
         return 0;
     if (found > 1 && !which)
-        return ablation_wrong(a, line, e, "'%.*s' is there %d times: say '%.*s 1' and so on", (int)ref.n, ref.p, found, (int)ref.n, ref.p);
-    return ablation_wrong(a, line, e, "the plan has no stage '%.*s'%s", (int)ref.n, ref.p, near_say(&near, "", meant, sizeof meant));
+        return ablation_wrong(a, line, e, "'%.*s' is there %d times: say '%.*s 1' and so on", (int)ref.n, ref.p, found,
+                              (int)ref.n, ref.p);
+    return ablation_wrong(a, line, e, "the plan has no stage '%.*s'%s", (int)ref.n, ref.p,
+                          near_say(&near, "", meant, sizeof meant));
 }
 
 /* A stage with other settings: those of `changes` in place of its own, or beside them. */
@@ -247,7 +249,8 @@ static int read_variant(struct ablation *a, const struct node *root, const struc
                                OPT_STR(0, "after", &after, "", ""), OPT_END};
 
     if (!name_is_plain(n->key))
-        return ablation_wrong(a, n->line, e, "'%.*s' is no name: 1 to 64 letters of A-Z, a-z, 0-9 and ._-+", (int)n->key.n, n->key.p);
+        return ablation_wrong(a, n->line, e, "'%.*s' is no name: 1 to 64 letters of A-Z, a-z, 0-9 and ._-+", (int)n->key.n,
+                              n->key.p);
     if (n->type != NODE_MAP && n->type != NODE_NULL)
         return ablation_wrong(a, n->line, e, "a variant is a map of what it changes");
     *v = (struct ablation_variant){.name = n->key.p, .line = n->line, .tokenizer = a->tokenizer};
@@ -445,7 +448,8 @@ int ablation_load(struct ablation *a, const char *path, struct err *e)
     *a = (struct ablation){.file = path};
     TRY(node_load_yaml(&a->arena, path, &root, e));
     if (root->type != NODE_MAP)
-        return ablation_wrong(a, 1, e, "an ablation is a map with the keys input, stages, tokenizer, model, tokens, eval and variants");
+        return ablation_wrong(a, 1, e,
+                              "an ablation is a map with the keys input, stages, tokenizer, model, tokens, eval and variants");
     TRY(read_settings(a, root, e));
     if (!node_get(root, "stages") || node_get(root, "stages")->type != NODE_LIST)
         return ablation_wrong(a, root->line, e, "the plan has no stages: a list, which may be empty");

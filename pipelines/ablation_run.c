@@ -44,7 +44,8 @@ struct runner {
 
 /* In the child: what it says goes to the log; it is no rank of anything, dies with its parent, and holds the lock as long as it
  * lives.  Does not come back. */
-static void become(const char *path, char *const *argv, const char *log, const struct ablation_slot *s, pid_t parent, double seconds)
+static void become(const char *path, char *const *argv, const char *log, const struct ablation_slot *s, pid_t parent,
+                   double seconds)
 {
     static const char *const ranks[] = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
                                         "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID"};
@@ -123,7 +124,8 @@ static void last_line(const char *log, char line[200])
 
 static int command_failed(const struct runner *r, const struct ablation_slot *s, int status, struct err *e)
 {
-    const char *name = s->u.activity == ABLATION_CURATE ? r->a->variant[r->a->group[s->u.number].first].name : r->a->variant[s->u.number].name;
+    int variant = s->u.activity == ABLATION_CURATE ? r->a->group[s->u.number].first : s->u.number;
+    const char *name = r->a->variant[variant].name;
     char log[4300], line[200], seed[32] = "";
 
     ablation_unit_file(r->a, &s->u, "log", log);
@@ -131,9 +133,10 @@ static int command_failed(const struct runner *r, const struct ablation_slot *s,
     if (s->u.activity != ABLATION_CURATE)
         snprintf(seed, sizeof seed, ", seed %d", s->u.seed + 1);
     if (WIFSIGNALED(status))
-        return err_set(e, ERR_IO, "quern %s of '%s'%s was ended by signal %d; '%s' has its messages", ablation_command_name(&s->u), name,
-                       seed, WTERMSIG(status), log);
-    return err_set(e, ERR_IO, "quern %s of '%s'%s failed: %s; '%s' has its messages", ablation_command_name(&s->u), name, seed, line, log);
+        return err_set(e, ERR_IO, "quern %s of '%s'%s was ended by signal %d; '%s' has its messages",
+                       ablation_command_name(&s->u), name, seed, WTERMSIG(status), log);
+    return err_set(e, ERR_IO, "quern %s of '%s'%s failed: %s; '%s' has its messages", ablation_command_name(&s->u), name, seed,
+                   line, log);
 }
 
 /* ---- what a process leaves ---- */
@@ -311,7 +314,8 @@ static int take(struct runner *r, enum ablation_activity activity, int unit, int
 static bool is_running(const struct runner *r, int variant, int seed)
 {
     for (int i = 0; i < r->c->jobs; i++)
-        if (r->slot[i].pid && r->slot[i].u.activity != ABLATION_CURATE && r->slot[i].u.number == variant && r->slot[i].u.seed == seed)
+        if (r->slot[i].pid && r->slot[i].u.activity != ABLATION_CURATE && r->slot[i].u.number == variant &&
+            r->slot[i].u.seed == seed)
             return true;
     return false;
 }
@@ -335,8 +339,8 @@ static void tell_budget(struct runner *r, int seeds, double mean)
     if (!r->a->budget || mean == 0 || r->told == seeds)
         return;
     r->told = seeds;
-    log_msg(LOG_INFO, "a run takes %.1f s: %d of %" PRId64 " seeds fit into %.0f s, of which %.1f are spent", mean, seeds, r->a->seeds,
-            r->a->budget, ablation_spent(r->r, r->a));
+    log_msg(LOG_INFO, "a run takes %.1f s: %d of %" PRId64 " seeds fit into %.0f s, of which %.1f are spent", mean, seeds,
+            r->a->seeds, r->a->budget, ablation_spent(r->r, r->a));
 }
 
 /* Whether the budget has room for one more run beside those at work.  Until one has been measured, only first seeds are. */

@@ -103,7 +103,8 @@ int main(int argc, char **argv)
             "Each variant is curated and tokenized, what variants have in common once; models are trained on it, each on as many "
             "tokens, with several seeds; the variants are ranked by their scores, with intervals.\n\n"
             "Each training is a process with one thread; -j says how many there are at once. An ablation that was killed goes on "
-            "when it is started again, and started several times, on any machines that see the work folder, it shares the work.\n\n"
+            "when it is started again, and started several times, on any machines that see the work folder, it shares the "
+            "work.\n\n"
             "docs/ablation.md has the keys of the file.",
         .example = "quern ablate --help",
     };
@@ -122,8 +123,7 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "wait", &x.conf.wait, "wait for what other processes of this ablation work on"),
         OPT_FLAG(0, "keep-models", &x.conf.keep, "keep each run's checkpoint and logs"),
         TOOL_OPTS(t), TOOL_PROGRESS(t),
-        {OPT_TYPE_INT, 'j', "jobs", "N", "processes at once; 0: all processors; the result is the same for any N", &t.jobs, 0, 4096, 0, 0,
-         NULL, OPT_NAMES_NOTHING},
+        OPT_INT('j', "jobs", &t.jobs, 0, 4096, "processes at once; 0: all processors; the result is the same for any N"),
         OPT_END,
     };
     struct err e;
@@ -135,7 +135,8 @@ int main(int argc, char **argv)
         return tool_usage(&t, n ? "it takes one file" : "which ablation?");
     x.conf.jobs = tool_jobs(&t);
     x.conf.a = &a;
-    log_init("quern-ablate", t.quiet ? LOG_ERROR : t.verbose ? LOG_DEBUG : LOG_WARN); /* not what each stage says as it is tried */
+    /* Not what each stage says as it is tried. */
+    log_init("quern-ablate", t.quiet ? LOG_ERROR : t.verbose ? LOG_DEBUG : LOG_WARN);
     rc = ablation_load(&a, argv[1], &e);
     log_init("quern-ablate", t.quiet ? LOG_ERROR : t.verbose ? LOG_DEBUG : LOG_INFO);
     if (rc == 0)

@@ -38,6 +38,14 @@ if command -v quern-dedup >/dev/null && command -v quern-langid >/dev/null; then
     status "and the one with branches" 0 quern curate -q branches.yaml
     status "which ends in a dataset" 0 quern dataset info tokens/000000_text_document
 fi
+cp docs.jsonl.zst crawl # what the ablation of its page names
+zstd -q -f -d docs.jsonl.zst -o heldout-news.jsonl
+printf 'task: arc-easy\n' >arc-easy.yaml
+block docs/ablation.md yaml >ablation.yaml
+if command -v quern-ablate >/dev/null; then
+    status "the ablation of its page" 0 quern ablate --dry-run ablation.yaml
+    has "has five variants" out "5 variants, 4 seeds"
+fi
 block docs/mix.md '' | sed 's/1e10/5e2/' >mix.sh # not so many tokens of so little
 equal "mix's page shows commands" "$(grep -c '^quern mix' mix.sh)" 6
 status "they run" 0 bash -e mix.sh

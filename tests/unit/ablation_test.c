@@ -71,7 +71,7 @@ static void compare_pairs(const struct ranking *r, const struct node *want)
 
     for (int i = 0; i < r->n_pairs; i++)
         for (const struct node *w = want->child; w; w = w->next) {
-            const struct rank_pair *p = &r->pair[i];
+            const struct ranked_pair *p = &r->pair[i];
             bool same = at(w, 0)->integer == p->a && at(w, 1)->integer == p->b;
 
             if (!same && (at(w, 0)->integer != p->b || at(w, 1)->integer != p->a))
@@ -123,7 +123,7 @@ static void an_interval_by_hand(void **state)
     const double score[] = {1, 2, 3, 2, 4, 6}, one[] = {5, NAN};
     int upto[] = {3, 3};
     struct rank_scores x = {.score = score, .variants = 2, .seeds = 3, .stride = 3};
-    struct interval i = interval_of(one, 2, .05);
+    struct rank_interval i = interval_of(one, 2, .05);
     struct ranking r;
     struct err e;
 
@@ -199,7 +199,8 @@ static void durations_have_units(void **state)
 {
     (void)state;
     assert_true(ablation_duration("90") == 90 && ablation_duration("1.5h") == 5400 && ablation_duration("2d") == 172800);
-    assert_true(ablation_duration("") < 0 && ablation_duration("h") < 0 && ablation_duration("2w") < 0 && ablation_duration("-1s") < 0);
+    assert_true(ablation_duration("") < 0 && ablation_duration("h") < 0 && ablation_duration("2w") < 0);
+    assert_true(ablation_duration("-1s") < 0);
     assert_true(ablation_duration("nan") < 0 && ablation_duration("1hh") < 0 && ablation_duration("1e99") < 0);
 }
 
