@@ -106,7 +106,13 @@ int main(int argc, char **argv)
             "when it is started again, and started several times, on any machines that see the work folder, it shares the "
             "work.\n\n"
             "docs/ablation.md has the keys of the file.",
-        .example = "quern ablate --help",
+        .example = "seq 300 | sed 's/.*/{\"id\":\"&\",\"text\":\"the mill grinds & times\"}/' >mill.jsonl\n"
+                   "quern tokenizer train -q --vocab-size 300 -o mill.json mill.jsonl\n"
+                   "printf '{input: mill.jsonl, stages: [clean], tokenizer: mill.json, tokens: 2000, seeds: 2,\n"
+                   "model: {num-layers: 1, hidden-size: 32, num-attention-heads: 2, seq-length: 16, lr: 1e-2},\n"
+                   "eval: {texts: {mill: mill.jsonl}}, decontaminate: false,\n"
+                   "variants: {all: {}, near: {add: dedup fuzzy}}}' >mill.yaml\n"
+                   "quern ablate mill.yaml",
     };
     struct args x = {.conf = {.wait = true}};
     struct ablation a = {0};
