@@ -75,7 +75,7 @@ static void put_kinds(struct content_trainer *t, int fold, const struct content_
         if (s->fold != fold)
             continue;
         t->desk.page.n_blocks = s->n_blocks;
-        t->desk.page.stride = (s->n_blocks + 63u) / 64 * 64;
+        t->desk.page.stride = ((s->n_blocks + 63u) / 64 | 1) * 64;
         if (mem_room(&t->desk.page.feature, &t->desk.page.cap_features, t->desk.page.stride * CONTENT_FEATURES, 1) < 0)
             exit(3);
         for (int f = 0; f < CONTENT_PAGE_FEATURES; f++)

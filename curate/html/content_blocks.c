@@ -26,10 +26,17 @@ uint32_t content_lexicon_slot(const struct content_lexicon *l, uint32_t hash)
     return i;
 }
 
+/* Where the bit of a hash is; the bit itself is hash % 64. */
+static uint32_t known_at(uint32_t hash)
+{
+    return (hash >> 6 ^ hash >> 16) % (sizeof((struct content_lexicon *)0)->known / sizeof(uint64_t));
+}
+
 void content_lexicon_put(struct content_lexicon *l, uint32_t hash, int score, unsigned token)
 {
     uint32_t i = content_lexicon_slot(l, hash);
 
+    l->known[known_at(hash)] |= 1ull << hash % 64;
     l->hash[i] = hash;
     l->score[i] = (int8_t)score;
     l->token[i] = (uint16_t)token;
@@ -43,6 +50,8 @@ int content_see(struct content_reader *r, uint32_t hash, uint32_t where)
     hash += !hash;
     if (r->p->seen)
         r->p->seen(r->p->arg, hash, where);
+    if (!(l->known[known_at(hash)] >> hash % 64 & 1))
+        return 0;
     i = content_lexicon_slot(l, hash);
     if (l->token[i])
         r->p->page[CONTENT_PAGE_NUMBERS + l->token[i] - 1] = 1;

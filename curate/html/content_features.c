@@ -157,23 +157,36 @@ static void set_near(struct content_reader *r, uint32_t i)
     }
 }
 
-static void set_around(struct content_reader *r, uint32_t i)
+/* Sums over the blocks from five before to five behind one, which go along with it. */
+struct around {
+    uint32_t text, link, para;
+};
+
+static void count_around(struct around *a, const struct content_block *b, bool in)
+{
+    uint32_t sign = in ? 1 : UINT32_MAX;
+
+    a->text += sign * b->text;
+    a->link += sign * b->link;
+    a->para += sign * content_block_para(b);
+}
+
+static void set_around(struct content_reader *r, uint32_t i, struct around *a)
 {
     enum { AROUND = 5 };
     const struct content_page *p = r->p;
     size_t stride = p->stride;
     uint8_t *f = p->feature;
-    uint32_t text = 0, link = 0, para = 0;
-    uint32_t to = i + AROUND < p->n_blocks ? i + AROUND : p->n_blocks - 1;
 
-    for (uint32_t k = i > AROUND ? i - AROUND : 0; k <= to; k++) {
-        text += p->block[k].text;
-        link += p->block[k].link;
-        para += content_block_para(&p->block[k]);
-    }
-    SET(AROUND_TEXT, content_log(text));
-    SET(AROUND_LINK, content_share(link, text));
-    SET(AROUND_PARA, content_share(para, text));
+    for (uint32_t k = 0; !i && k < AROUND && k < p->n_blocks; k++)
+        count_around(a, &p->block[k], true);
+    if (i + AROUND < p->n_blocks)
+        count_around(a, &p->block[i + AROUND], true);
+    if (i > AROUND)
+        count_around(a, &p->block[i - AROUND - 1], false);
+    SET(AROUND_TEXT, content_log(a->text));
+    SET(AROUND_LINK, content_share(a->link, a->text));
+    SET(AROUND_PARA, content_share(a->para, a->text));
 }
 
 static void set_likes(struct content_reader *r, uint32_t i)
@@ -294,6 +307,7 @@ static void set_features(struct content_reader *r)
     const struct content_node *all = &p->node[0];
     size_t stride = p->stride;
     uint8_t *f = p->feature;
+    struct around around = {0};
     struct along a = {.main80 = main_element(r, 8), .main50 = main_element(r, 5)};
 
     for (uint32_t i = 0; i < p->n_blocks; i++) {
@@ -305,7 +319,7 @@ static void set_features(struct content_reader *r)
         set_own(r, i);
         set_place(r, i, &a);
         set_likes(r, i);
-        set_around(r, i);
+        set_around(r, i, &around);
         set_scales(r, i);
         set_near(r, i);
         SET(PAGE_TEXT, content_log(all->text));
@@ -334,7 +348,7 @@ int content_page_read(struct content_page *p, const struct html_tree *t, const s
     TRY(count_likes(&r));
     TRY(content_read_stated(&r));
     content_read_whole(&r, url);
-    p->stride = p->n_blocks ? (p->n_blocks + 63u) / 64 * 64 : 64;
+    p->stride = ((p->n_blocks + 63u) / 64 | 1) * 64; /* odd in lines of a cache: rows do not share its sets */
     if (mem_room(&p->score, &p->cap_scores, p->stride, sizeof *p->score) < 0 ||
         mem_room(&p->feature, &p->cap_features, p->stride * CONTENT_FEATURES, 1) < 0)
         return ERR_NOMEM;

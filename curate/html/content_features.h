@@ -65,6 +65,7 @@ struct content_lexicon {
     uint32_t hash[CONTENT_LEXICON_SLOTS]; /* 0: empty */
     int8_t score[CONTENT_LEXICON_SLOTS];
     uint16_t token[CONTENT_LEXICON_SLOTS];
+    uint64_t known[1 << 10]; /* a bit for what a hash ends with: most tokens are not in it, which needs no look at hash */
     uint64_t lanes[256]; /* what a byte of text counts as */
     uint8_t letter[256]; /* of a word: the byte in small letters; 0: none; 1: as what follows says */
 };

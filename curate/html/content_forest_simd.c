@@ -1,10 +1,10 @@
 /* Trees over many blocks at once: a test is one comparison of 64 bytes, and a tree's 64 leaves are two registers of
- * AVX-512. */
+ * AVX-512; AVX2 looks them up by bytes, 16 at a time. */
 #include "curate/html/content_forest_simd.h"
 
 #include <string.h>
 
-#ifdef __AVX512BW__
+#ifdef __AVX2__
 #include <immintrin.h>
 #endif
 
@@ -34,6 +34,39 @@ static inline void leaf_numbers(const struct content_forest *f, int tree, const 
     *leaf = at;
 }
 
+#if defined(__AVX2__) && !defined(__AVX512BW__)
+/* The low and the high bytes of a tree's leaves, 16 in both halves of each register. */
+static inline void leaf_bytes(const int16_t *leaf, __m256i low[4], __m256i high[4])
+{
+    const __m256i byte = _mm256_set1_epi16(0xFF);
+
+    for (int k = 0; k < 4; k++) {
+        __m256i v = _mm256_loadu_si256((const __m256i *)(leaf + 16 * k));
+        low[k] = _mm256_permute4x64_epi64(_mm256_packus_epi16(_mm256_and_si256(v, byte), _mm256_setzero_si256()), 0x88);
+        high[k] = _mm256_permute4x64_epi64(_mm256_packus_epi16(_mm256_srli_epi16(v, 8), _mm256_setzero_si256()), 0x88);
+    }
+}
+
+/* Adds the leaves of the given numbers to 32 sums: of columns 0 to 7, 16 to 23, 8 to 15 and 24 to 31. */
+static inline void add_leaves(__m256i number, const __m256i low[4], const __m256i high[4], __m256i sum[4])
+{
+    const __m256i block = _mm256_set1_epi8(16), others = _mm256_set1_epi8(0x70);
+    __m256i l = _mm256_setzero_si256(), h = l;
+
+    for (int k = 0; k < 4; k++) {
+        __m256i of = _mm256_adds_epu8(number, others); /* above 15, or below 0: the highest bit, and a shuffle gives 0 */
+        l = _mm256_or_si256(l, _mm256_shuffle_epi8(low[k], of));
+        h = _mm256_or_si256(h, _mm256_shuffle_epi8(high[k], of));
+        number = _mm256_sub_epi8(number, block);
+    }
+    __m256i v[2] = {_mm256_unpacklo_epi8(l, h), _mm256_unpackhi_epi8(l, h)};
+    for (int k = 0; k < 2; k++) {
+        sum[2 * k] = _mm256_add_epi32(sum[2 * k], _mm256_cvtepi16_epi32(_mm256_castsi256_si128(v[k])));
+        sum[2 * k + 1] = _mm256_add_epi32(sum[2 * k + 1], _mm256_cvtepi16_epi32(_mm256_extracti128_si256(v[k], 1)));
+    }
+}
+#endif
+
 void ISA_FN(content_forest_run)(const struct content_forest *f, const uint8_t *feature, size_t stride, int32_t *score)
 {
 #ifdef __AVX512BW__
@@ -54,6 +87,23 @@ void ISA_FN(content_forest_run)(const struct content_forest *f, const uint8_t *f
         }
     }
     memcpy(score, sum, sizeof sum);
+#elif defined(__AVX2__)
+    __m256i sum[8];
+
+    for (int k = 0; k < 8; k++)
+        sum[k] = _mm256_set1_epi32(f->bias);
+    for (int i = 0; i < f->n_trees; i++) {
+        __m256i low[4], high[4];
+        leaf_bytes(f->leaf + i * LEAVES, low, high);
+        for (int k = 0; k < 2; k++) {
+            bytes number;
+            leaf_numbers(f, i, feature + k * WIDTH, stride, &number);
+            add_leaves((__m256i)number, low, high, sum + 4 * k);
+        }
+    }
+    /* Of 32 columns the sums are of 0 to 7, 16 to 23, 8 to 15, 24 to 31. */
+    for (int k = 0; k < 8; k++)
+        memcpy(score + (k / 4 * 4 + k % 4 / 2 + k % 2 * 2) * 8, &sum[k], sizeof sum[k]);
 #else
     int32_t sum[CONTENT_AT_ONCE];
 

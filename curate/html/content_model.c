@@ -109,16 +109,17 @@ static uint8_t first_level(int32_t score)
 
 void content_first_features(struct content_page *p, const struct html_tree *t)
 {
+    enum { AROUND = 5 };
     size_t stride = p->stride;
     uint8_t *f = p->feature + (size_t)CF_FIRST * stride;
-    uint64_t best = 0;
+    uint64_t best = 0, mass = 0, text = 0; /* the likeliest; sums of the blocks around, which go along */
 
     for (uint32_t i = 0; i < t->n_nodes; i++)
         p->node[i].first = 0;
     for (uint32_t i = 0; i < p->n_blocks; i++) {
-        uint64_t mass = (uint64_t)p->block[i].text * content_probability(p->score[i]);
-        p->node[p->block[i].node].first += mass;
-        best = best > content_probability(p->score[i]) ? best : content_probability(p->score[i]);
+        uint32_t likely = content_probability(p->score[i]);
+        p->node[p->block[i].node].first += (uint64_t)p->block[i].text * likely;
+        best = best > likely ? best : likely;
     }
     for (uint32_t i = t->n_nodes; i-- > 1;)
         if (t->node[i].tag != HTML_text)
@@ -127,16 +128,20 @@ void content_first_features(struct content_page *p, const struct html_tree *t)
     for (uint32_t i = 0; i < p->n_blocks; i++) {
         const struct content_block *b = &p->block[i];
         uint32_t at = p->node[b->node].blocks > 1 ? b->node : p->node[b->node].bigger;
-        uint64_t mass = 0, text = 0;
         for (int d = -2; d <= 2; d++) {
             int64_t k = (int64_t)i + d;
             f[(size_t)(d + 2) * stride + i] = k >= 0 && k < p->n_blocks ? first_level(p->score[k]) : 0;
         }
         for (int k = 0; k < CONTENT_SCALES; k++, at = p->node[at].bigger)
             f[(size_t)(7 + k) * stride + i] = mean_level(p->node[at].first, p->node[at].text);
-        for (uint32_t k = i > 5 ? i - 5 : 0; k < p->n_blocks && k <= i + 5; k++) {
+        for (uint32_t k = i ? i + AROUND : 0; k < p->n_blocks && k <= i + AROUND; k++) {
             mass += (uint64_t)p->block[k].text * content_probability(p->score[k]);
             text += p->block[k].text;
+        }
+        if (i > AROUND) {
+            b -= AROUND + 1;
+            mass -= (uint64_t)b->text * content_probability(p->score[i - AROUND - 1]);
+            text -= b->text;
         }
         f[11 * stride + i] = mean_level(mass, text);
         f[12 * stride + i] = mean_level(p->node[0].first, p->node[0].text);
