@@ -18,14 +18,23 @@ struct split {
     uint8_t threshold;
 };
 
+/* A row that a tree sees, and what it adds to a histogram. */
+struct seen_row {
+    uint32_t row, leaf;
+    struct sums sums;
+};
+
+typedef struct sums histogram[LEAVES_MAX / 2][CONTENT_LEVELS];
+
 struct booster {
     const struct boost_data *d;
     const struct boost_conf *c;
     int32_t *score;
-    uint32_t *rows, n_rows; /* of the tree */
-    uint8_t *leaf;
-    struct sums *sums;
-    struct split *best; /* by feature */
+    uint32_t n_rows, n_side; /* of the tree; of those on the smaller side of its last test */
+    struct seen_row *rows, *side;
+    unsigned side_bit;       /* which side that is */
+    histogram *hist;         /* by feature: of its rows' leaves */
+    struct split *best;      /* by feature */
 };
 
 /* A number of [0, 1) that depends on its arguments alone. */
@@ -43,26 +52,49 @@ static void derive(struct booster *b, int tree)
         if (d->w[i] <= 0 || draw(b->c->seed, (uint64_t)tree, i) >= b->c->row_share)
             continue;
         float p = 1 / (1 + expf(-(float)b->score[i] / CONTENT_ONE));
-        b->sums[b->n_rows] = (struct sums){d->w[i] * (d->y[i] - p), d->w[i] * p * (1 - p)};
-        b->leaf[b->n_rows] = 0;
-        b->rows[b->n_rows++] = i;
+        b->rows[b->n_rows++] = (struct seen_row){i, 0, {d->w[i] * (d->y[i] - p), d->w[i] * p * (1 - p)}};
     }
+}
+
+static void add_rows(histogram h, const uint8_t *x, const struct seen_row *row, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        struct sums *at = &h[row[k].leaf][x[row[k].row]];
+        at->g += row[k].sums.g;
+        at->h += row[k].sums.h;
+    }
+}
+
+/* Brings a feature's histogram to a level of the tree: the smaller side of the last test is added up, the other one is what
+ * is left of the level above. */
+static void count_rows(const struct booster *b, uint32_t feature, int level)
+{
+    const uint8_t *x = b->d->x + (size_t)feature * b->d->rows;
+    struct sums (*h)[CONTENT_LEVELS] = b->hist[feature];
+    size_t half = level ? (size_t)1 << (level - 1) : 0;
+
+    if (!level) {
+        memset(h, 0, sizeof *h);
+        add_rows(h, x, b->rows, b->n_rows);
+        return;
+    }
+    memset(h + half, 0, half * sizeof *h);
+    add_rows(h + half, x, b->side, b->n_side);
+    for (size_t l = 0; l < half; l++)
+        for (int v = 0; v < CONTENT_LEVELS; v++) {
+            struct sums side = h[half + l][v], rest = {h[l][v].g - side.g, h[l][v].h - side.h};
+            h[half + l][v] = b->side_bit ? side : rest;
+            h[l][v] = b->side_bit ? rest : side;
+        }
 }
 
 /* The threshold of a feature that divides all leaves best. */
 static struct split best_split(const struct booster *b, uint32_t feature, int leaves)
 {
-    struct sums hist[LEAVES_MAX][CONTENT_LEVELS];
-    const uint8_t *x = b->d->x + (size_t)feature * b->d->rows;
+    const struct sums (*hist)[CONTENT_LEVELS] = (const struct sums (*)[CONTENT_LEVELS])b->hist[feature];
     double gain[CONTENT_LEVELS] = {0};
     struct split s = {-1, feature, 0};
 
-    memset(hist, 0, sizeof *hist * (size_t)leaves);
-    for (uint32_t k = 0; k < b->n_rows; k++) {
-        struct sums *at = &hist[b->leaf[k]][x[b->rows[k]]];
-        at->g += b->sums[k].g;
-        at->h += b->sums[k].h;
-    }
     for (int l = 0; l < leaves; l++) {
         double g = 0, h = 0, lg = 0, lh = 0;
         for (int v = 0; v < CONTENT_LEVELS; v++) {
@@ -91,13 +123,33 @@ static struct split find_split(struct booster *b, int tree, int level)
 #pragma omp parallel for schedule(dynamic, 4)
     for (uint32_t f = 0; f < c->features; f++) {
         b->best[f].gain = -1;
-        if (draw(c->seed ^ 0xF0F0, (uint64_t)tree, f) < c->feature_share)
-            b->best[f] = best_split(b, f, 1 << level);
+        if (draw(c->seed ^ 0xF0F0, (uint64_t)tree, f) >= c->feature_share)
+            continue;
+        count_rows(b, f, level);
+        b->best[f] = best_split(b, f, 1 << level);
     }
     for (uint32_t f = 0; f < c->features; f++)
         if (b->best[f].gain > best.gain)
             best = b->best[f];
     return best;
+}
+
+/* Divides the rows by the test of a level. */
+static void divide(struct booster *b, const struct split *s, int level)
+{
+    const uint8_t *x = b->d->x + (size_t)s->feature * b->d->rows;
+    uint32_t over = 0;
+
+    for (uint32_t k = 0; k < b->n_rows; k++)
+        over += x[b->rows[k].row] > s->threshold;
+    b->side_bit = over * 2 <= b->n_rows;
+    b->n_side = 0;
+    for (uint32_t k = 0; k < b->n_rows; k++) {
+        unsigned bit = x[b->rows[k].row] > s->threshold;
+        if (bit == b->side_bit)
+            b->side[b->n_side++] = b->rows[k];
+        b->rows[k].leaf |= bit << level;
+    }
 }
 
 /* Values of a tree's leaves, and what they add to all rows. */
@@ -107,8 +159,8 @@ static void set_leaves(struct booster *b, const uint16_t *feature, const uint8_t
     double g[LEAVES_MAX] = {0}, h[LEAVES_MAX] = {0};
 
     for (uint32_t k = 0; k < b->n_rows; k++) {
-        g[b->leaf[k]] += b->sums[k].g;
-        h[b->leaf[k]] += b->sums[k].h;
+        g[b->rows[k].leaf] += b->rows[k].sums.g;
+        h[b->rows[k].leaf] += b->rows[k].sums.h;
     }
     for (int l = 0; l < 1 << depth; l++) {
         double v = b->c->rate * g[l] / (h[l] + b->c->lambda) * CONTENT_ONE;
@@ -132,8 +184,8 @@ struct content_forest boost_train(const struct boost_data *d, const struct boost
                         .c = c,
                         .score = malloc(d->rows * sizeof *b.score),
                         .rows = malloc(d->rows * sizeof *b.rows),
-                        .leaf = malloc(d->rows),
-                        .sums = malloc(d->rows * sizeof *b.sums),
+                        .side = malloc(d->rows * sizeof *b.side),
+                        .hist = malloc(c->features * sizeof *b.hist),
                         .best = malloc(c->features * sizeof *b.best)};
     double yes = 0, all = 0;
     int32_t bias;
@@ -151,16 +203,14 @@ struct content_forest boost_train(const struct boost_data *d, const struct boost
             struct split s = find_split(&b, t, k);
             feature[t * c->depth + k] = (uint16_t)s.feature;
             threshold[t * c->depth + k] = s.threshold;
-            const uint8_t *x = d->x + (size_t)s.feature * d->rows;
-            for (uint32_t r = 0; r < b.n_rows; r++)
-                b.leaf[r] |= (uint8_t)((x[b.rows[r]] > s.threshold) << k);
+            divide(&b, &s, k);
         }
         set_leaves(&b, feature + t * c->depth, threshold + t * c->depth, leaf + ((size_t)t << c->depth));
     }
     free(b.score);
     free(b.rows);
-    free(b.leaf);
-    free(b.sums);
+    free(b.side);
+    free(b.hist);
     free(b.best);
     return (struct content_forest){c->depth, c->trees, bias, feature, threshold, leaf};
 }
