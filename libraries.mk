@@ -29,6 +29,7 @@ needs_stats := ICU PSL
 needs_decontaminate := ICU NETTLE
 needs_curate := ICU BROTLI NETTLE PSL CLD2 DIVSUFSORT
 needs_ablate := $(needs_curate)
+needs_scale := $(needs_curate)
 needs_dedup := $(needs_curate)
 needs_why := $(needs_curate)
 needs_report := $(needs_curate)

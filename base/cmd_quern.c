@@ -28,6 +28,7 @@ static const struct {
     {"forget", "take pages out, by id or URL"},
     {"curate", "a whole plan of these, resumable and shared by tasks"},
     {"ablate", "which of several plans makes the better model"},
+    {"scale", "the loss of a large model, and the best size, by small ones"},
     {"why", "say why a document was dropped"},
     {"stats", "numbers of a corpus"},
     {"report", "a page about a run"},

@@ -254,6 +254,10 @@ static int put_variant(const struct ablation_finding *f, int place, struct buf *
     TRY(json_put_name(b, f->a->variant[v].name));
     TRY(json_put_count(b, "place", (uint64_t)place + 1));
     TRY(json_put_count(b, "seeds", (uint64_t)f->ranking.score[v].n));
+    if (f->a->variant[v].weights) {
+        TRY(json_put_key(b, "weights"));
+        TRY(ablation_put_node(b, f->a->variant[v].weights));
+    }
     TRY(put_scores(f, v, b));
     TRY(json_put_count(b, "docs_in", x->docs_in));
     TRY(json_put_count(b, "docs_out", x->docs_out));

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/tool.h"
 #include "pipelines/ablation_put.h"
+#include "pipelines/fit_report.h"
 
 struct args {
     struct ablation_conf conf;
@@ -91,11 +92,68 @@ static int override(const struct args *x, struct ablation *a, struct err *e)
     return 0;
 }
 
+/* ---- quern ablate fit ---- */
+
+/* The statistics and the proposal, then the table, which a proposal on standard output takes the place of. */
+static int tell_fit(const struct mix_report_conf *c, const struct mix_report_text *t, struct err *e)
+{
+    if (c->stats)
+        TRY(file_write_all(c->stats, buf_span(&t->json), e));
+    if (c->propose)
+        TRY(file_write_all(c->output, buf_span(&t->proposal), e));
+    return c->propose && !c->output ? 0 : file_write_all(NULL, buf_span(&t->table), e);
+}
+
+static int fit(int argc, char **argv)
+{
+    struct tool t = {
+        .name = "ablate",
+        .usage = "fit [options] POINTS...",
+        .operands = OPT_NAMES_INPUT,
+        .about = "losses as functions of the weights of mixtures, and the weights with the least",
+        .details =
+            "POINTS are what quern ablate --stats wrote of variants with weights, or JSON lines with the weights of sources and "
+            "losses: {\"weights\": {\"web\": 0.7, \"books\": 0.3}, \"losses\": {\"prose\": 3.1, \"code\": 2.2}}. Three laws are "
+            "fitted to each target's loss; that one is believed which predicts mixtures best that were left out. The best weights "
+            "and their losses come with intervals by a bootstrap over mixtures; --propose writes mixtures to measure next.\n\n"
+            "docs/scaling.md says more.",
+        .example = "for w in .1 .3 .5 .7 .9; do\n"
+                   "  awk -v w=$w 'BEGIN { printf \"{\\\"weights\\\": {\\\"web\\\": %s, \\\"books\\\": %s}, \\\"loss\\\": %s}\\n\", "
+                   "w, 1 - w, 3 + (w - .6)^2 }'\n"
+                   "done >points.jsonl\n"
+                   "quern ablate fit --most web=.8 points.jsonl",
+    };
+    struct mix_report_conf c = MIX_REPORT_CONF;
+    struct mix_report_text text = {0};
+    const struct opt opts[] = {MIX_REPORT_OPTS(c), TOOL_OPTS(t), TOOL_JOBS(t), OPT_END};
+    struct err e;
+    int code, n = tool_begin(&t, opts, argc, argv, &code), rc;
+
+    if (n < 0)
+        return code;
+    if (n == 0)
+        code = tool_usage(&t, "which points?");
+    else if (!c.propose && (c.of || c.output))
+        code = tool_usage(&t, "--%s goes with --propose", c.of ? "of" : "output");
+    else {
+        c.threads = tool_jobs(&t);
+        rc = mix_report(&c, (const char *const *)argv + 1, n, &text, &e);
+        if (rc == 0)
+            rc = tell_fit(&c, &text, &e);
+        code = rc < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
+    }
+    opt_lists_free(opts);
+    buf_free(&text.table);
+    buf_free(&text.json);
+    buf_free(&text.proposal);
+    return code;
+}
+
 int main(int argc, char **argv)
 {
     struct tool t = {
         .name = "ablate",
-        .usage = "[options] FILE",
+        .usage = "[fit] [options] FILE",
         .operands = OPT_NAMES_INPUT,
         .about = "which of several plans makes the better model",
         .details =
@@ -105,6 +163,7 @@ int main(int argc, char **argv)
             "Each training is a process with one thread; -j says how many there are at once. An ablation that was killed goes on "
             "when it is started again, and started several times, on any machines that see the work folder, it shares the "
             "work.\n\n"
+            "`quern ablate fit` makes laws of the losses of mixtures, and finds the best; `quern ablate fit --help` has its options.\n\n"
             "docs/ablation.md has the keys of the file.",
         .example = "seq 300 | sed 's/.*/{\"id\":\"&\",\"text\":\"the mill grinds & times\"}/' >mill.jsonl\n"
                    "quern tokenizer train -q --vocab-size 300 -o mill.json mill.jsonl\n"
@@ -133,8 +192,13 @@ int main(int argc, char **argv)
         OPT_END,
     };
     struct err e;
-    int code, n = tool_begin(&t, opts, argc, argv, &code), rc;
+    int code, n, rc;
 
+    if (argc > 1 && strcmp(argv[1], "fit") == 0) {
+        argv[1] = argv[0];
+        return fit(argc - 1, argv + 1);
+    }
+    n = tool_begin(&t, opts, argc, argv, &code);
     if (n < 0)
         return code;
     if (n != 1)

@@ -2,7 +2,8 @@
  *
  * w are weights of K sources that sum to 1, and the parameters p are in this order:
  *   linear       log L = p0 w0 + ... (RegMix, arXiv:2407.01492, its linear regression; of the log)
- *   exponential  L = c + exp(t0 w0 + ...), p = log c, t0 ... (the data mixing law, arXiv:2403.16952: its k is exp of a constant in t)
+ *   exponential  L = c + exp(t0 w0 + ...), p = log c, t0 ... (the data mixing law, arXiv:2403.16952: log k is in each t, since
+ *                weights sum to 1)
  *   power        L = c + (q0 w0 + ...)^-a, p = log c, log a, log q0 ... (a power law of the tokens that are of use to the
  *                target; where one q stands out, BiMix's, arXiv:2405.14908)
  * All are fitted by least squares of log L, and convex in w, so that the best weights are one minimum.

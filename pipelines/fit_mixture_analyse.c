@@ -115,8 +115,10 @@ static int choose(struct mix_target *t, const struct mix_points *p, const char *
             t->form = (enum mix_form)f;
         }
     }
-    return isfinite(least) ? 0 : err_set(e, ERR_FORMAT, "no fit of '%.100s' can be held against mixtures that it has not seen: measure "
-                                         "more mixtures that differ in each source", name);
+    if (isfinite(least))
+        return 0;
+    return err_set(e, ERR_FORMAT, "no fit of '%.100s' can be held against mixtures that it has not seen: measure more mixtures that "
+                   "differ in each source", name);
 }
 
 /* ---- bootstrap ---- */
@@ -190,7 +192,8 @@ static int check_points(const struct mix_points *p, const struct mix_conf *c, st
     if (p->sources < 2)
         return err_set(e, ERR_FORMAT, "all points have one source: there is no mixture to look for");
     if (p->mixtures < least)
-        return err_set(e, ERR_FORMAT, "%d points are of %d different mixtures; %d sources need %d", p->n, p->mixtures, p->sources, least);
+        return err_set(e, ERR_FORMAT, "%d points are of %d different mixtures; %d sources need %d", p->n, p->mixtures, p->sources,
+                       least);
     a = malloc(sizeof *a * (size_t)p->n * (size_t)(p->sources + 1));
     if (!a)
         return err_set(e, ERR_NOMEM, "out of memory for fits");
@@ -200,8 +203,8 @@ static int check_points(const struct mix_points *p, const struct mix_conf *c, st
     free(a);
     if (rank == p->sources)
         return 0;
-    return err_set(e, ERR_FORMAT, "the mixtures do not tell source '%.100s' from those before it: its weight follows from theirs in all "
-                   "of them", p->source[rank]);
+    return err_set(e, ERR_FORMAT, "the mixtures do not tell source '%.100s' from those before it: its weight follows from theirs in "
+                   "all of them", p->source[rank]);
 }
 
 int mix_analyse(struct mix_analysis *a, const struct mix_points *points, const struct mix_conf *c, struct err *e)

@@ -245,9 +245,10 @@ static int finish_mixtures(struct mix_points *p, struct err *e)
         memmove(&p->loss[i * p->targets], &p->loss[i * FIT_TARGETS], (size_t)p->targets * sizeof *p->loss);
     }
     for (int i = 0; i < p->n; i++) {
+        const size_t row = (size_t)p->sources * sizeof *p->weight;
         int k = 0;
 
-        while (k < i && memcmp(&p->weight[k * p->sources], &p->weight[i * p->sources], (size_t)p->sources * sizeof *p->weight) != 0)
+        while (k < i && memcmp(&p->weight[k * p->sources], &p->weight[i * p->sources], row) != 0)
             k++;
         p->mixture[i] = k < i ? p->mixture[k] : p->mixtures++;
     }
@@ -278,7 +279,7 @@ int mix_points_read(struct mix_points *p, const char *const *files, int n, struc
     *p = (struct mix_points){0};
     for (int i = 0; i < n; i++)
         TRY(with_text(files[i], read_mixtures, &r, e));
-    return finish_mixtures(p, e);
+    return p->n ? finish_mixtures(p, e) : err_set(e, ERR_FORMAT, "'%s' has no points", n ? files[0] : "");
 }
 
 void mix_points_free(struct mix_points *p)
@@ -315,7 +316,8 @@ static int read_size(void *arg, const struct node *line, struct err *e)
 
     if (p->n == FIT_POINTS)
         return err_set(e, ERR_LIMIT, "more than %d points", FIT_POINTS);
-    if (mem_grow(&p->params, &r->room[0], need, sizeof *p->params) < 0 || mem_grow(&p->tokens, &r->room[1], need, sizeof *p->tokens) < 0 ||
+    if (mem_grow(&p->params, &r->room[0], need, sizeof *p->params) < 0 ||
+        mem_grow(&p->tokens, &r->room[1], need, sizeof *p->tokens) < 0 ||
         mem_grow(&p->loss, &r->room[2], need, sizeof *p->loss) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for points");
     TRY(read_count(line, "params", &p->params[p->n], e));
@@ -339,7 +341,7 @@ int scale_points_read(struct scale_points *p, const char *const *files, int n, s
     *p = (struct scale_points){0};
     for (int i = 0; i < n; i++)
         TRY(with_text(files[i], sizes_of_text, &r, e));
-    return 0;
+    return p->n ? 0 : err_set(e, ERR_FORMAT, "'%s' has no points", n ? files[0] : "");
 }
 
 void scale_points_free(struct scale_points *p)

@@ -157,8 +157,8 @@ static int check_sizes(const struct scale_points *p, struct err *e)
     if (p->n < SCALE_LEAST)
         return err_set(e, ERR_FORMAT, "%d points; a fit of 5 numbers needs %d", p->n, SCALE_LEAST);
     if (params < SCALE_VALUES || tokens < SCALE_VALUES)
-        return err_set(e, ERR_FORMAT, "the points have %d different 'params' and %d different 'tokens'; an exponent needs %d of each", params,
-                       tokens, SCALE_VALUES);
+        return err_set(e, ERR_FORMAT, "the points have %d different 'params' and %d different 'tokens'; an exponent needs %d of each",
+                       params, tokens, SCALE_VALUES);
     return 0;
 }
 
@@ -173,7 +173,9 @@ static double mean_log(const double *x, int n)
 
 static int open_objective(struct scale_objective *o, const struct scale_points *p, double delta, struct err *e)
 {
-    *o = (struct scale_objective){.n = p->n, .delta = delta, .mean_x = mean_log(p->params, p->n), .mean_y = mean_log(p->tokens, p->n)};
+    *o = (struct scale_objective){.n = p->n, .delta = delta};
+    o->mean_x = mean_log(p->params, p->n);
+    o->mean_y = mean_log(p->tokens, p->n);
     o->x = malloc(sizeof *o->x * 3 * (size_t)p->n);
     if (!o->x)
         return err_set(e, ERR_NOMEM, "out of memory for fits");

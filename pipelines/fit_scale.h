@@ -1,8 +1,8 @@
 /* pipelines/fit_scale.h -- the loss of a model as a function of its parameters N and the tokens D that it is trained on.
  *
- * L = E + A / N^alpha + B / D^beta, fitted as Hoffmann et al. do (arXiv:2203.15556, approach 3 and appendix D.3): the sum of Huber's
- * loss of the errors of log L is least, by L-BFGS from a grid of starts.  Of their grid's 4,500 starts those SCALE_STARTS are gone on
- * with that are lowest.
+ * L = E + A / N^alpha + B / D^beta, fitted as Hoffmann et al. do (arXiv:2203.15556, approach 3 and appendix D.3): the sum of
+ * Huber's loss of the errors of log L is least, by L-BFGS from a grid of starts.  Of their grid's 4,500 starts those SCALE_STARTS
+ * are gone on with that are lowest.
  */
 #ifndef PIPELINES_FIT_SCALE_H
 #define PIPELINES_FIT_SCALE_H
