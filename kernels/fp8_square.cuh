@@ -22,11 +22,14 @@ template <enum fp8 TO> static __device__ __forceinline__ uint32_t fp8_pair(float
 #endif
 }
 
-/* The larger of two numbers; NaN if one is. */
+/* The larger of two numbers that are not negative; NaN if one is. */
 static __device__ __forceinline__ float max_or_nan(float a, float b)
 {
 #if defined(SIMT)
     return ptx_max_nan_f32(a, b);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 890 /* beside conversions by many instructions it would spill registers */
+    uint32_t u = __float_as_uint(a), v = __float_as_uint(b);
+    return u > v ? a : b;
 #else
     float r;
     asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));

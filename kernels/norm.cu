@@ -4,7 +4,9 @@
 /* Where row t begins. */
 static __device__ __forceinline__ int64_t row_at(const struct norm_heads &h, int64_t t, int64_t c)
 {
-    return h.heads ? t / h.heads * h.ld + t % h.heads * c : t * c;
+    uint32_t row = (uint32_t)t, heads = (uint32_t)h.heads; /* which divide faster */
+
+    return heads ? row / heads * h.ld + row % heads * c : t * c;
 }
 
 /* ---- forward: a warp a row.  The row is read once from memory; what is read again is in the first cache ---- */
@@ -51,12 +53,12 @@ template <enum dtype DT> static __device__ __forceinline__ uint32_t put_fp8(cons
 }
 
 /* y in FP8 as `to` says, where FP8 is. */
-template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bounds__(CUDA_BLOCK)
+template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bounds__(CUDA_BLOCK, 3)
     fwd_kernel(struct norm_fwd p, struct drop d, struct fp8_quantize to)
 {
     __shared__ uint32_t part[CUDA_WARPS];
     uint32_t most = 0;
-    float scale = FP8 ? *to.scale : 0;
+    float scale = FP8 ? *to.scale : 0, of_row = 1.0f / (float)p.c;
     int lane = (int)threadIdx.x % 32;
     int64_t warps = (int64_t)gridDim.x * CUDA_WARPS, c = p.c;
     const void *s = p.residual ? p.s : p.x;
@@ -73,7 +75,7 @@ template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bou
         }
         sum = warp_sum(sum);
         if (!RMS) {
-            mean = sum / (float)c;
+            mean = sum * of_row;
             sum = 0;
             for (int64_t i = lane * PACK; i < c; i += 32 * PACK) {
                 pack v = pack_get<DT>(s, from + i, c - i);
@@ -84,7 +86,7 @@ template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bou
             }
             sum = warp_sum(sum);
         }
-        rstd = 1.0f / sqrtf(sum / (float)c + p.eps);
+        rstd = 1.0f / sqrtf(sum * of_row + p.eps);
         for (int64_t i = lane * PACK; i < c; i += 32 * PACK) {
             int64_t left = c - i;
             pack v = pack_get<DT>(s, from + i, left), g = gain<DT>(p.gamma, p.plus, i, left);
@@ -123,87 +125,213 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) turn_kernel(struct fp8_quan
     square_turn(square, p.yt, r0, c0, p.cols, p.yt_ld ? p.yt_ld : p.rows);
 }
 
-/* ---- backward: a team of threads (a warp up to 256 channels, else a block) has a stretch of rows and keeps its columns' part
- * of dgamma and dbeta in registers, K packs a thread ---- */
+/* ---- backward: a team of warps has a stretch of rows, a pack of columns a thread, and keeps its columns' part of dgamma and
+ * dbeta in registers.  Up to 256 channels a team is one warp; else it is a block, which waits once a row for its sums, while the
+ * next row is on its way ---- */
 
-/* The sums of a and b over the team. */
-template <bool WARP> static __device__ __forceinline__ void team_sums(float *a, float *b, float (*part)[32])
+/* Eight elements as they lie in memory. */
+template <enum dtype DT> struct stored {
+    uint4 w[DT == DTYPE_BF16 ? 1 : 2];
+};
+/* Elements i .. i + 7, zeros from `left` on; packed: a pack is whole or none of it is there, at a multiple of 16. */
+template <enum dtype DT>
+static __device__ __forceinline__ stored<DT> stored_get(const void *p, int64_t i, int64_t left, bool packed)
 {
-    if (WARP) {
-        *a = warp_sum(*a);
-        *b = warp_sum(*b);
-        return;
+    stored<DT> r = {};
+
+    if (left <= 0)
+        return r;
+    if (packed) {
+        const uint4 *at = (const uint4 *)((const char *)p + i * dtype_bytes<DT>());
+        r.w[0] = at[0];
+        if (DT == DTYPE_F32)
+            r.w[DT == DTYPE_F32] = at[1];
+    } else {
+        pack x;
+#pragma unroll
+        for (int j = 0; j < PACK; j++)
+            x.v[j] = j < left ? one_get<DT>(p, i + j) : 0.0f;
+        pack_put_whole<DT>((char *)&r, x);
     }
-    __syncthreads(); /* part is free: all have read the last row's */
-    *a = warp_sum(*a);
-    if (threadIdx.x % 32 == 0)
-        part[0][threadIdx.x / 32] = *a;
-    *b = block_sum(*b, part[1]);
-    *a = 0;
-    for (int i = 0; i < (int)blockDim.x / 32; i++)
-        *a += part[0][i];
+    return r;
+}
+template <enum dtype DT> static __device__ __forceinline__ pack stored_pack(const stored<DT> &x)
+{
+    return pack_whole<DT>((const char *)&x);
 }
 
-template <enum dtype DT, bool RMS, int K, bool WARP> static __global__ void __launch_bounds__(WARP ? CUDA_BLOCK : 512)
-    bwd_kernel(struct norm_bwd p, struct drop d, float *part)
+template <enum dtype DT>
+static __device__ __forceinline__ void row_put(void *p, int64_t i, int64_t left, bool packed, const pack &x)
 {
-    __shared__ float sums[2][32];
-    int lane = WARP ? (int)threadIdx.x % 32 : (int)threadIdx.x, lanes = WARP ? 32 : (int)blockDim.x;
-    int64_t team = WARP ? (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32 : blockIdx.x;
-    int64_t teams = WARP ? (int64_t)gridDim.x * CUDA_WARPS : gridDim.x, c = p.c;
+    if (packed && left > 0) {
+        pack_put_whole<DT>((char *)p + i * dtype_bytes<DT>(), x);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < PACK; j++)
+        if (j < left)
+            one_put<DT>(p, i + j, x.v[j]);
+}
+
+/* Whether each thread's pack of each row of a tensor begins at a multiple of 16. */
+static __device__ __forceinline__ bool rows_packed(const struct norm_bwd &p)
+{
+    uintptr_t all = (uintptr_t)p.dy | (uintptr_t)p.s | (uintptr_t)p.dres | (uintptr_t)p.ds | (uintptr_t)p.dx | (uintptr_t)p.gamma;
+
+    return all % 16 == 0 && p.c % PACK == 0 && p.heads.ld % PACK == 0;
+}
+
+/* Where a team is: a row begins at `at`; of those with heads it is the head-th of its token. */
+struct place {
+    int64_t at;
+    uint32_t head;
+};
+static __device__ __forceinline__ struct place place_of(const struct norm_bwd &p, uint32_t t)
+{
+    return {row_at(p.heads, t, p.c), p.heads.heads ? t % (uint32_t)p.heads.heads : 0};
+}
+/* The row behind it. */
+static __device__ __forceinline__ void place_next(const struct norm_bwd &p, struct place *at)
+{
+    at->at += p.c;
+    at->head++;
+    if (at->head == (uint32_t)p.heads.heads) { /* never without heads */
+        at->head = 0;
+        at->at += p.heads.ld - p.heads.heads * p.c;
+    }
+}
+
+/* What backward reads of a row before it knows the row's sums. */
+template <enum dtype DT> struct row_back {
+    stored<DT> dy, s;
+    float mean, rstd;
+};
+template <enum dtype DT, bool RMS>
+static __device__ __forceinline__ row_back<DT> row_back_get(const struct norm_bwd &p, uint32_t t, int64_t at, int i, bool packed)
+{
+    at += i;
+    return {stored_get<DT>(p.dy, at, p.c - i, packed), stored_get<DT>(p.s, at, p.c - i, packed), RMS ? 0 : p.mean[t], p.rstd[t]};
+}
+
+/* Of a row's pack: dy times the gain, and the normal numbers. */
+template <enum dtype DT>
+static __device__ __forceinline__ void row_numbers(const struct norm_bwd &p, const row_back<DT> &row, int i, bool packed,
+                                                   pack *dy, pack *hat)
+{
+    pack g = p.gamma ? stored_pack<DT>(stored_get<DT>(p.gamma, i, p.c - i, packed)) : pack();
+
+    *dy = stored_pack<DT>(row.dy);
+    *hat = stored_pack<DT>(row.s);
+#pragma unroll
+    for (int j = 0; j < PACK; j++) {
+        hat->v[j] = (hat->v[j] - row.mean) * row.rstd;
+        dy->v[j] *= g.v[j] + p.plus;
+    }
+}
+
+/* The sums of a and b over the team.  part is another one for the next row, so the last row's may still be read. */
+template <bool WARP> static __device__ __forceinline__ void team_sums(float *a, float *b, float (*part)[32])
+{
+    int lane = (int)threadIdx.x % 32;
+    bool there = lane < (int)blockDim.x / 32;
+
+    *a = warp_sum(*a);
+    *b = warp_sum(*b);
+    if (WARP)
+        return;
+    if (lane == 0) {
+        part[0][threadIdx.x / 32] = *a;
+        part[1][threadIdx.x / 32] = *b;
+    }
+    __syncthreads();
+    *a = warp_sum(there ? part[0][lane] : 0.0f);
+    *b = warp_sum(there ? part[1][lane] : 0.0f);
+}
+
+enum { TEAM_THREADS = 1024 };
+/* How many rows a team has, and how many teams have one more; what a sum over a row is multiplied with. */
+struct teams {
+    uint32_t each, more;
+    float of_row;
+};
+
+/* A thread has K packs, `lanes` packs apart.  Of fp32 one row at a time is in registers, and read again from the first cache, and
+ * there are 512 threads at most; K is 2 for more than 4,096 channels of it, and else 1. */
+template <enum dtype DT, bool RMS, int K, bool WARP>
+static __global__ void __launch_bounds__(WARP ? CUDA_BLOCK : DT == DTYPE_BF16 ? TEAM_THREADS : TEAM_THREADS / 2)
+    bwd_kernel(struct norm_bwd p, struct drop d, struct teams rows, float *part)
+{
+    __shared__ float sums[2][2][32];
+    const bool two = DT == DTYPE_BF16; /* rows in registers */
+    int lane = WARP ? (int)threadIdx.x % 32 : (int)threadIdx.x, lanes = WARP ? 32 : (int)blockDim.x, c = (int)p.c;
+    uint32_t team = WARP ? blockIdx.x * CUDA_WARPS + threadIdx.x / 32 : blockIdx.x;
+    uint32_t t = team * rows.each + (team < rows.more ? team : rows.more), end = t + rows.each + (team < rows.more);
+    bool packed = rows_packed(p);
+    struct place at = place_of(p, t), ahead = at;
+    row_back<DT> next = {};
     pack dg[K] = {}, db[K] = {};
 
-    for (int64_t t = team * p.t / teams; t < (team + 1) * p.t / teams; t++) {
-        int64_t at = row_at(p.heads, t, c);
-        float mean = RMS ? 0 : p.mean[t], rstd = p.rstd[t], a = 0, b = 0;
+    if (two && t < end)
+        next = row_back_get<DT, RMS>(p, t, at.at, lane * PACK, packed);
+    for (int odd = 0; t < end; t++, odd ^= 1, at = ahead) {
+        row_back<DT> now = next;
+        stored<DT> res = {};
+        pack dy, hat;
+        float a = 0, b = 0, rstd;
+        if (two && p.dres)
+            res = stored_get<DT>(p.dres, at.at + lane * PACK, c - lane * PACK, packed);
+        place_next(p, &ahead);
+        if (two && t + 1 < end)
+            next = row_back_get<DT, RMS>(p, t + 1, ahead.at, lane * PACK, packed);
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            int64_t i = (int64_t)(k * lanes + lane) * PACK, left = c - i;
-            if (left <= 0)
-                break;
-            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left);
-            pack g = gain<DT>(p.gamma, p.plus, i, left);
+            int i = (k * lanes + lane) * PACK;
+            if (!two)
+                now = row_back_get<DT, RMS>(p, t, at.at, i, packed);
+            rstd = now.rstd;
+            row_numbers<DT>(p, now, i, packed, &dy, &hat);
+            pack plain = stored_pack<DT>(now.dy);
 #pragma unroll
             for (int j = 0; j < PACK; j++) { /* beyond the row dy is 0 */
-                float hat = (s.v[j] - mean) * rstd, gdy = dy.v[j] * g.v[j];
-                a += gdy;
-                b = fmaf(gdy, hat, b);
-                dg[k].v[j] = fmaf(dy.v[j], hat, dg[k].v[j]);
-                db[k].v[j] += dy.v[j];
+                a += dy.v[j];
+                b = fmaf(dy.v[j], hat.v[j], b);
+                dg[k].v[j] = fmaf(plain.v[j], hat.v[j], dg[k].v[j]);
+                db[k].v[j] += plain.v[j];
             }
         }
-        team_sums<WARP>(&a, &b, sums);
-        a = RMS ? 0 : a / (float)c;
-        b = b / (float)c;
+        team_sums<WARP>(&a, &b, sums[odd]);
+        a = RMS ? 0 : a * rows.of_row;
+        b *= rows.of_row;
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            int64_t i = (int64_t)(k * lanes + lane) * PACK, left = c - i;
+            int i = (k * lanes + lane) * PACK, left = c - i;
+            int64_t from = at.at + i;
             if (left <= 0)
                 break;
-            pack dy = pack_get<DT>(p.dy, at + i, left), s = pack_get<DT>(p.s, at + i, left);
-            pack g = gain<DT>(p.gamma, p.plus, i, left);
-            pack r = p.dres ? pack_get<DT>(p.dres, at + i, left) : pack();
-#pragma unroll
-            for (int j = 0; j < PACK; j++) {
-                float hat = (s.v[j] - mean) * rstd;
-                dy.v[j] = rounded<DT>((dy.v[j] * g.v[j] - a - hat * b) * rstd + r.v[j]);
+            if (!two) {
+                row_numbers<DT>(p, row_back_get<DT, RMS>(p, t, at.at, i, packed), i, packed, &dy, &hat);
+                res = p.dres ? stored_get<DT>(p.dres, from, left, packed) : stored<DT>();
             }
-            pack_put<DT>(p.ds, at + i, left, dy);
+            pack r = stored_pack<DT>(res);
+#pragma unroll
+            for (int j = 0; j < PACK; j++)
+                dy.v[j] = rounded<DT>(fmaf(fmaf(-hat.v[j], b, dy.v[j] - a), rstd, r.v[j]));
+            row_put<DT>(p.ds, from, left, packed, dy);
             if (p.dx) {
-                struct drop now = d; /* once for all rows would be registers too many */
-                drop_begin(&now);
-                pack f = drop_pack(now, t, i);
+                struct drop with = d; /* once for all rows would be registers too many */
+                drop_begin(&with);
+                pack f = drop_pack(with, t, i);
 #pragma unroll
                 for (int j = 0; j < PACK; j++)
                     dy.v[j] *= f.v[j];
-                pack_put<DT>(p.dx, at + i, left, dy);
+                row_put<DT>(p.dx, from, left, packed, dy);
             }
         }
     }
-    part += team * 2 * c;
+    part += (int64_t)team * 2 * c;
 #pragma unroll
     for (int k = 0; k < K; k++) {
-        int64_t i = (int64_t)(k * lanes + lane) * PACK;
+        int i = (k * lanes + lane) * PACK;
         if (i < c) {
             pack_put<DTYPE_F32>(part, i, c - i, dg[k]);
             pack_put<DTYPE_F32>(part, c + i, c - i, db[k]);
@@ -268,6 +396,8 @@ static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool
     TRY(check_norm_fwd(dt, p, op, e));
     if (p->t == 0)
         return 0;
+    if (p->t > UINT32_MAX)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %lld rows", op, (long long)p->t);
     if (p->fp8)
         to = *p->fp8;
     TRY(fwd_rows(dev, dt, p, &to, rms, op, e));
@@ -279,26 +409,29 @@ static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool
     return cuda_launched(dev, op, e);
 }
 
-/* How many teams share the rows: by the shape alone, so that the same sums are added everywhere. */
-enum { WARP_TEAMS = 2048, BLOCK_TEAMS = 512, TEAM_MOST = 2 * 512 * PACK };
+/* How many teams share the rows: by the shape alone, so that the same sums are added everywhere.  Of blocks as many as have 32
+ * warps on each of 128 multiprocessors. */
+enum { WARP_TEAMS = 2048, BLOCK_WARPS = 128 * 32, TEAM_MOST = TEAM_THREADS * PACK };
 
 template <enum dtype DT, int K, bool WARP> static void launch_bwd(struct device *dev, const struct norm_bwd *p, bool rms,
-                                                                 unsigned blocks, unsigned threads, float *part)
+                                                         unsigned blocks, unsigned threads, int64_t teams, float *part)
 {
+    struct teams rows = {(uint32_t)(p->t / teams), (uint32_t)(p->t % teams), 1.0f / (float)p->c};
     auto *kernel = rms ? bwd_kernel<DT, true, K, WARP> : bwd_kernel<DT, false, K, WARP>;
     struct drop d = drop_of(p->drop, p->c);
 
     if (d.keep == 0)
         d.keep = 1; /* with a threshold of 0 */
-    LAUNCH(kernel, dim3(blocks), threads, dev, *p, d, part);
+    LAUNCH(kernel, dim3(blocks), threads, dev, *p, d, rows, part);
 }
 
 static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool rms, const char *op, struct err *e)
 {
     bool warp = p->c <= 32 * PACK;
-    int64_t most = warp ? WARP_TEAMS : BLOCK_TEAMS, teams = p->t < most ? p->t : most;
+    int k = dt == DTYPE_F32 && p->c > TEAM_MOST / 2 ? 2 : 1;
+    int64_t warps = (packs_of(p->c) + 32 * k - 1) / (32 * k), most = warp ? (int64_t)WARP_TEAMS : BLOCK_WARPS / warps;
+    int64_t teams = p->t < most ? p->t : most;
     size_t w = dtype_size(dt);
-    int k = warp || p->c <= 512 * PACK ? 1 : 2;
     void *part;
 
     TRY(check_norm_bwd(dt, p, op, e));
@@ -306,6 +439,8 @@ static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool
         return err_set(e, ERR_UNSUPPORTED, "%s: %lld channels are more than %d", op, (long long)p->c, TEAM_MOST);
     if (p->t == 0)
         return 0;
+    if (p->t > UINT32_MAX)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %lld rows", op, (long long)p->t);
     for (int64_t r = 0, n; p->drop && p->drop->cut; r += n) {
         struct norm_bwd q = *p;
         struct dropout one;
@@ -318,18 +453,18 @@ static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool
         q.ds = on(p->ds, r * p->c, w), q.dx = on(p->dx, r * p->c, w);
         TRY(bwd(dev, dt, &q, rms, op, e));
     }
-    unsigned threads = warp ? (unsigned)CUDA_BLOCK : (unsigned)((packs_of(p->c) + k - 1) / k + 31) / 32 * 32;
+    unsigned threads = warp ? (unsigned)CUDA_BLOCK : (unsigned)warps * 32;
     if (warp)
         teams = (teams + CUDA_WARPS - 1) / CUDA_WARPS * CUDA_WARPS;
     unsigned blocks = (unsigned)(warp ? teams / CUDA_WARPS : teams);
     TRY(cuda_scratch(dev, &part, (size_t)teams * 2 * (size_t)p->c * sizeof(float), e));
     BY_TYPE(dt, {
         if (warp)
-            launch_bwd<DT, 1, true>(dev, p, rms, blocks, threads, (float *)part);
+            launch_bwd<DT, 1, true>(dev, p, rms, blocks, threads, teams, (float *)part);
         else if (k == 1)
-            launch_bwd<DT, 1, false>(dev, p, rms, blocks, threads, (float *)part);
+            launch_bwd<DT, 1, false>(dev, p, rms, blocks, threads, teams, (float *)part);
         else
-            launch_bwd<DT, 2, false>(dev, p, rms, blocks, threads, (float *)part);
+            launch_bwd<DTYPE_F32, 2, false>(dev, p, rms, blocks, threads, teams, (float *)part);
     });
     columns_add(dev, p->dgamma, p->c, p->dbeta, p->c, (const float *)part, (int)teams);
     return cuda_launched(dev, op, e);

@@ -9,22 +9,18 @@ static constexpr int blocks_of(enum dtype dt, bool cap) { return cap && dt == DT
 
 static __device__ __forceinline__ float infinity() { return __uint_as_float(0x7f800000u); }
 
-/* A logit as it counts, and the derivative of that. */
-template <bool CAP> static __device__ __forceinline__ float capped(const struct xent &p, float x)
+/* A logit as it counts, in bf16 by the GPU's own approximations, within 2^-21 of the cap; and the derivative of that. */
+template <enum dtype DT, bool CAP> static __device__ __forceinline__ float capped(const struct xent &p, float x)
 {
-    return CAP ? xent_capped(p.cap, x) : x;
+    if (!CAP)
+        return x;
+    if (DT != DTYPE_BF16)
+        return xent_capped(p.cap, x);
+    return fmaf(-2 * p.cap, reciprocal_fast(1.0f + exp2_fast(2 * LOG2E / p.cap * x)), p.cap);
 }
 template <bool CAP> static __device__ __forceinline__ float slope(const struct xent &p, float y)
 {
     return CAP ? 1.0f - y * y * (1.0f / p.cap / p.cap) : 1.0f;
-}
-
-/* For the gradient in bf16, by the GPU's own approximations, within 2^-21 of the cap. */
-template <enum dtype DT, bool CAP> static __device__ __forceinline__ float capped_roughly(const struct xent &p, float x)
-{
-    if (!CAP || DT != DTYPE_BF16)
-        return capped<CAP>(p, x);
-    return fmaf(-2 * p.cap, reciprocal_fast(1.0f + exp2_fast(2 * LOG2E / p.cap * x)), p.cap);
 }
 
 /* A row as the threads of its block take it: packs of which all is there and lies as it should, then what is left one by one. */
@@ -78,7 +74,7 @@ template <enum dtype DT, bool CAP> static __device__ __forceinline__ float row_m
 #pragma unroll 1
     for (int64_t i = r.whole + threadIdx.x; i < p.v; i += step_of(1))
         m = fmaxf(m, one_get<DT>(r.at, i));
-    return capped<CAP>(p, block_max(m, part));
+    return capped<DT, CAP>(p, block_max(m, part));
 }
 
 template <enum dtype DT, bool CAP> static __device__ __forceinline__ float row_sum(const struct xent &p, int64_t t, float max,
@@ -91,11 +87,11 @@ template <enum dtype DT, bool CAP> static __device__ __forceinline__ float row_s
         pack x = pack_whole<DT>(r.at + i * dtype_bytes<DT>());
 #pragma unroll
         for (int j = 0; j < PACK; j++)
-            s += power<DT>(capped<CAP>(p, x.v[j]), shift);
+            s += power<DT>(capped<DT, CAP>(p, x.v[j]), shift);
     }
 #pragma unroll 1
     for (int64_t i = r.whole + threadIdx.x; i < p.v; i += step_of(1))
-        s += power<DT>(capped<CAP>(p, one_get<DT>(r.at, i)), shift);
+        s += power<DT>(capped<DT, CAP>(p, one_get<DT>(r.at, i)), shift);
     s = block_sum(s, part);
     return s == 0 ? 0 : s * unrounded<DT>(max, shift);
 }
@@ -112,7 +108,7 @@ template <enum dtype DT, bool CAP> static __device__ __forceinline__ void row_bo
         float old = m;
 #pragma unroll
         for (int j = 0; j < PACK; j++)
-            m = fmaxf(m, x.v[j] = capped<CAP>(p, x.v[j]));
+            m = fmaxf(m, x.v[j] = capped<DT, CAP>(p, x.v[j]));
         if (m > old) {
             float from = shift;
             shift = shift_of<DT>(m);
@@ -124,7 +120,7 @@ template <enum dtype DT, bool CAP> static __device__ __forceinline__ void row_bo
     }
 #pragma unroll 1
     for (int64_t i = r.whole + threadIdx.x; i < p.v; i += step_of(1)) {
-        float x = capped<CAP>(p, one_get<DT>(r.at, i)), from = shift;
+        float x = capped<DT, CAP>(p, one_get<DT>(r.at, i)), from = shift;
         m = fmaxf(m, x);
         shift = shift_of<DT>(m);
         s = s * shifted<DT>(from, shift) + power<DT>(x, shift);
@@ -143,14 +139,14 @@ template <enum dtype DT, bool CAP> static __device__ __forceinline__ float row_t
 
     if (whole && j >= p.v)
         return nanf("");
-    return p.target[t] < 0 || j < 0 || j >= p.v ? 0.0f : capped<CAP>(p, one_get<DT>(p.logits, t * p.ld + j)) - max;
+    return p.target[t] < 0 || j < 0 || j >= p.v ? 0.0f : capped<DT, CAP>(p, one_get<DT>(p.logits, t * p.ld + j)) - max;
 }
 
 /* Of one logit x: its softmax is power times k. */
 template <enum dtype DT, bool CAP> static __device__ __forceinline__ float gradient(const struct xent &p, float x, float shift,
         float k, float less)
 {
-    float y = capped_roughly<DT, CAP>(p, x);
+    float y = capped<DT, CAP>(p, x);
 
     return (power<DT>(y, shift) * k - less) * slope<CAP>(p, y);
 }
