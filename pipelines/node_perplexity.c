@@ -101,7 +101,8 @@ static void pieces_close(void *arg)
     free(p);
 }
 
-static const struct perplexity_words pieces_words = {pieces_begin, pieces_thread_open, pieces_thread_close, pieces_cut, pieces_close};
+static const struct perplexity_words pieces_words = {pieces_begin, pieces_thread_open, pieces_thread_close, pieces_cut,
+                                                     pieces_close};
 
 void lm_conf_init(struct lm_conf *c)
 {

@@ -18,7 +18,7 @@ struct lm_conf {
 void lm_conf_init(struct lm_conf *c);
 #define LM_OPTS(c)                                                                                                  \
     PERPLEXITY_OPTS((c).lm),                                                                                        \
-    OPT_IN(0, "tokenizer", &(c).tokenizer, "FILE", "SentencePiece model whose pieces are the words; without it white space divides them"), \
+    OPT_IN(0, "tokenizer", &(c).tokenizer, "FILE", "SentencePiece model whose pieces are the words"), \
     OPT_ENUM(0, "sentencepiece", &(c).settings.sentencepiece, TOKENIZER_SPM_NAMES, "whose pieces: see quern tokenizer")
 
 /* ERR_UNSUPPORTED: a tokenizer of another kind; errors of tokenizer_open_as and perplexity_stage_open. */

@@ -105,7 +105,7 @@ rule_calls() {
 }
 
 # Exported for tests alone: no file of the product has a use for them.
-for_tests='act_approx idx_add_document idx_open_mem justext_paragraphs ledger_open_mem matmul_plain_cpu params_fill
+for_tests='act_approx idx_add_document idx_open_mem justext_paragraphs ledger_open_mem matmul_plain_cpu ngram_open_mem params_fill
 tokenizer_open_sentencepiece'
 
 words_of() { grep -ohE '[A-Za-z_][A-Za-z_0-9]*' "$@" /dev/null | sort -u; }

@@ -43,7 +43,8 @@ uint64_t ngram_hash(struct span word)
     return h ^ h >> 47;
 }
 
-const uint8_t *ngram_table_find(const struct ngram_table *t, uint64_t key, struct ngram_fault *f)
+/* The slot of a key; NULL: it is not there. */
+static const uint8_t *table_find(const struct ngram_table *t, uint64_t key, struct ngram_fault *f)
 {
     const uint8_t *p = t->slot + key % t->buckets * t->size, *end = t->slot + t->buckets * t->size;
 
@@ -95,7 +96,7 @@ uint32_t ngram_word(const struct ngram_model *m, struct span word)
 
     if (m->trie)
         return find_hash(m, ngram_hash(word));
-    p = ngram_table_find(&m->words, ngram_hash(word), &f);
+    p = table_find(&m->words, ngram_hash(word), &f);
     return p ? ngram_u32(p + 8) : f.at ? UINT32_MAX : 0;
 }
 
@@ -149,7 +150,7 @@ static float table_step(const struct ngram_model *m, const struct ngram_state *i
     *found = 1;
     for (i = 0; i < in->n && !signbit(prob); i++) {
         key = ngram_key(key, in->word[i]);
-        p = ngram_table_find(&m->table[i], key, f);
+        p = table_find(&m->table[i], key, f);
         if (!p)
             break;
         prob = ngram_float(p + 8);

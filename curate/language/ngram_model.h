@@ -85,8 +85,6 @@ struct ngram_fault {
     const uint8_t *at; /* NULL: nowhere */
     const char *what;
 };
-/* The slot of a key; NULL: it is not there. */
-const uint8_t *ngram_table_find(const struct ngram_table *t, uint64_t key, struct ngram_fault *f);
 
 /* What of a sentence so far bears on the next word: words from the last one back, and the backoff of so many of them. */
 struct ngram_state {
@@ -104,7 +102,8 @@ static inline bool ngram_extends(float backoff)
 }
 
 /* Sets what a trie's file says from p (the search structure) to end; returns its bytes in *size. */
-int ngram_trie_layout(struct ngram_model *m, const uint8_t *p, const uint8_t *end, bool compressed, uint64_t *size, struct err *e);
+int ngram_trie_layout(struct ngram_model *m, const uint8_t *p, const uint8_t *end, bool compressed, uint64_t *size,
+                      struct err *e);
 /* The probability of a word after `in`, without what backing off costs; *found: of the longest n-gram that is there. */
 float ngram_trie_step(const struct ngram_model *m, const struct ngram_state *in, uint32_t word, struct ngram_state *out,
                       int *found, struct ngram_fault *f);

@@ -110,7 +110,8 @@ static int place_level(struct layout *l, int i)
     return take(l, ((1 + v->n) * v->total_bits + 7) / 8 + 8, &v->base);
 }
 
-int ngram_trie_layout(struct ngram_model *m, const uint8_t *p, const uint8_t *end, bool compressed, uint64_t *size, struct err *e)
+int ngram_trie_layout(struct ngram_model *m, const uint8_t *p, const uint8_t *end, bool compressed, uint64_t *size,
+                      struct err *e)
 {
     struct layout l = {m, p, end, compressed, 0, e};
 
@@ -152,7 +153,8 @@ struct range {
 };
 
 /* The record of a word in a range, whose words rise; false: it is not there.  By interpolation first, as words are even. */
-static inline bool find_word(const struct ngram_model *m, const struct ngram_level *v, struct range r, uint32_t word, uint64_t *at)
+static inline bool find_word(const struct ngram_model *m, const struct ngram_level *v, struct range r, uint32_t word,
+                             uint64_t *at)
 {
     uint64_t least = 0, most = m->count[0];
 

@@ -37,7 +37,8 @@ struct score {
 
 /* ---- scores ---- */
 
-static int score_sentence(const struct perplexity *p, struct perplexity_thread *t, struct span s, struct score *sum, struct err *e)
+static int score_sentence(const struct perplexity *p, struct perplexity_thread *t, struct span s, struct score *sum,
+                          struct err *e)
 {
     const struct perplexity_words *w = p->conf.words;
     size_t n;

@@ -44,7 +44,7 @@ void perplexity_conf_init(struct perplexity_conf *c);
     OPT_NUM(0, "min-perplexity", &(c).least, 0, 1e300, "drop what is below; 0: nothing"),                            \
     OPT_NUM(0, "max-perplexity", &(c).most, 0, 1e300, "drop what is above; 0: nothing"),                             \
     OPT_STR(0, "cutoffs", &(c).cutoffs, "HEAD,TAIL", "perplexities: below the first is head, from the second on tail"), \
-    OPT_STR(0, "percentiles", &(c).percentiles, "HEAD,TAIL", "the same as percentiles of these documents, which all are seen first"), \
+    OPT_STR(0, "percentiles", &(c).percentiles, "HEAD,TAIL", "the same as percentiles of all these documents"), \
     OPT_STR(0, "keep", &(c).keep, "BUCKET[,BUCKET]", "of head, middle, tail and all (without text); drop the others")
 
 /* Why it drops documents. */

@@ -29,9 +29,12 @@ rng = random.Random(11)
 SYLLABLES = "ka tor vel ish mun dra göl øst lo mi ra na sol bé ca ño шу ти ла 山 水路".split()
 WORDS = ["".join(rng.choice(SYLLABLES) for _ in range(rng.randint(1, 3))) for _ in range(90)]
 NORMALISED = [
-    "", " ", "\n", "\u3000x\u00a0", "The Mill's FLOUR", "Straße ÉCOLE naïve ﬁn", "İstanbul ISIK ı", "ΣΑΣ ΟΔΟΣ Σ. ΑΣ1 'ΑΣ' ΑΣ\u0301",
-    "1234 ٣٤ ५६ ２０２５ ½ ② １", "„a” “b” «c» 「d」 《e》 ´f´ ‘g’ —h– … ━ ►", "ｗｏｒｄ，。、：？！（）；．～％【】〈〉∶", "한국어 조선말 각",
-    "e\u0301 e\u0323\u0301 a\u0328\u0302 \u05e9\u05c1\u05b8 \u0939\u093f\u0928\u094d\u0926\u0940", "tab\there\nnew\r\nline\x0b\x0c\x1c\x7f\x85\x9fend",
+    "", " ", "\n", "\u3000x\u00a0", "The Mill's FLOUR", "Straße ÉCOLE naïve ﬁn", "İstanbul ISIK ı",
+    "ΣΑΣ ΟΔΟΣ Σ. ΑΣ1 'ΑΣ' ΑΣ\u0301",
+    "1234 ٣٤ ५६ ２０２５ ½ ② １", "„a” “b” «c» 「d」 《e》 ´f´ ‘g’ —h– … ━ ►", "ｗｏｒｄ，。、：？！（）；．～％【】〈〉∶",
+    "한국어 조선말 각",
+    "e\u0301 e\u0323\u0301 a\u0328\u0302 \u05e9\u05c1\u05b8 \u0939\u093f\u0928\u094d\u0926\u0940",
+    "tab\there\nnew\r\nline\x0b\x0c\x1c\x7f\x85\x9fend",
     "\U0001d400\U0001f600 𝟘𝟙 \u200b\u200d\ufeff", "Ǆ ǅ ǆ ß ẞ ŉ ΐ", "\ud7a3\u1100\u1161\u11a8", "a\u0300\u0316b\u302e\u0323", "x" * 300,
     "Мельница, Ёлка й Й", "Đặng Thị Hồng", "\u212a\u212b\u2126", "\x00a\x00b", "kator VELISH, göl øst. Kator velish 12!",
 ]
@@ -136,8 +139,8 @@ def main():
             normal = normalizer.normalize(x)
             tokenized = " ".join(sp.encode_as_pieces(normal))
             log10, length = m.score(tokenized), len(tokenized.split()) + 1
-            f.write(json.dumps({"text": x, "normal": normal, "perplexity_log10": float(f"{log10:.9g}"), "perplexity_tokens": length,
-                                "perplexity": 10 ** (-log10 / length)}, ensure_ascii=False) + "\n")
+            f.write(json.dumps({"text": x, "normal": normal, "perplexity_log10": float(f"{log10:.9g}"),
+                                "perplexity_tokens": length, "perplexity": 10 ** (-log10 / length)}, ensure_ascii=False) + "\n")
 
 
 main()

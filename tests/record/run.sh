@@ -7,6 +7,7 @@
 #   SHARED=FOLDER   data for what was recorded from more than the repository has; without it that is left
 #   REDPAJAMA=FOLDER, CC_NET=FOLDER   sources that no package index has, of togethercomputer/RedPajama-Data (main) and
 #                   facebookresearch/cc_net 1.0.0
+#   KENLM=FOLDER    kenlm 0.3.0's source distribution, unpacked
 #   CUDA=FOLDER     for fp8.sh
 # Exit status 1 if a file differs or a step fails; what cannot run here is counted and named.
 set -u
@@ -125,6 +126,11 @@ done
 if shared languages.py && command -v quern >/dev/null; then
     SHARED=$SHARED python3 tests/shared/languages.py "$scratch/made.jsonl" && quern clean -q "$scratch/made.jsonl" >"$scratch/docs.jsonl"
     step languages languages.py icu "$scratch/docs.jsonl" '->' $D/filter/languages.tsv.zst
+fi
+if [ -d "${KENLM:-}/lm" ] && [ -d "${CC_NET:-}/cc_net" ]; then
+    step kenlm perplexity.py "$KENLM" "$CC_NET" $D/tokenizer $D/perplexity -- $D/perplexity
+else
+    leave perplexity.py "KENLM= or CC_NET= is not set"
 fi
 CURATOR=$nemo step datatrove classify.py '->' $D/classify/answers.jsonl
 # Deduplication and decontamination.

@@ -114,7 +114,8 @@ static bool open_and_ask(const char *name, struct span bytes, struct err *e)
     return rc == 0;
 }
 
-static const char *const files[] = {"five.arpa", "five.probing", "five.trie", "five.array", "five.quant", "five.both", "two.trie"};
+static const char *const files[] = {"five.arpa",  "five.probing", "five.trie", "five.array",
+                                    "five.quant", "five.both",    "two.trie"};
 
 /* Cut short, a model is refused at every length: with its words behind it a binary one has to have them. */
 static void cut_models_are_refused(void **state)
@@ -208,7 +209,9 @@ static void lies_are_named(void **state)
     buf_free(&all);
 }
 
-#define HEAD "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-0.5\n-1\t</s>\n-0.5\tkator\t-0.1\n\n\\2-grams:\n"
+#define HEAD                                                                                                             \
+    "\\data\\\nngram 1=4\nngram 2=2\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\t-0.5\n-1\t</s>\n-0.5\tkator\t-0.1\n\n" \
+    "\\2-grams:\n"
 
 static void arpa_files_are_checked(void **state)
 {
