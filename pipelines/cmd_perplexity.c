@@ -1,12 +1,16 @@
-/* quern perplexity: documents by an n-gram language model. */
+/* quern perplexity: documents by an n-gram language model; quern perplexity model: by a checkpoint. */
+#include <string.h>
+
 #include "curate/stream/driver.h"
+#include "kernels/threads.h"
+#include "pipelines/node_model.h"
 #include "pipelines/node_perplexity.h"
 
 static struct tool tool = {
     .name = "perplexity",
-    .usage = "--lm FILE [options] [FILE...]",
+    .usage = "[model] --lm FILE|--load DIR [options] [FILE...]",
     .operands = OPT_NAMES_INPUT,
-    .about = "score documents by an n-gram language model (KenLM, ARPA); drop or sort them by perplexity",
+    .about = "score documents by an n-gram language model (KenLM, ARPA) or a checkpoint; drop or sort them by perplexity",
     .details =
         "Sets the fields perplexity, perplexity_log10 (the base-10 logarithm of the text's\n"
         "probability) and perplexity_tokens (words and ends of sentences): perplexity is\n"
@@ -14,7 +18,9 @@ static struct tool tool = {
         "and trie, quantised, array-compressed) are mapped, ARPA files, compressed or not, read.\n\n"
         "--cutoffs and --percentiles set perplexity_bucket as CCNet does: head, middle, tail;\n"
         "--keep drops what is in other buckets.\n\n"
-        "As CCNet's own models want it: --tokenizer en.sp.model --normalize ccnet --sentences document.",
+        "As CCNet's own models want it: --tokenizer en.sp.model --normalize ccnet --sentences document.\n\n"
+        "model: by a checkpoint of quern's (--load) and its tokenizer, as quern eval scores a text by\n"
+        "itself; perplexity_bits is bits a byte.",
     .example = "cat >tiny.arpa <<'END'\n"
                "\\data\\\n"
                "ngram 1=5\n"
@@ -38,7 +44,31 @@ static struct tool tool = {
                "echo '{\"text\":\"the mill\"}' | quern perplexity --lm tiny.arpa --cutoffs 5,20",
 };
 
-int main(int argc, char **argv)
+static int run_model(int argc, char **argv)
+{
+    struct by_model_conf conf;
+    struct stage stage;
+    struct driver_conf driver = {0};
+    const struct opt opts[] = {
+        OPT_HEAD("Model"),
+        BY_MODEL_OPTS(conf),
+        OPT_HEAD("Documents"),
+        DRIVER_OPTS(driver),
+        TOOL_JOBS(tool), TOOL_PROGRESS(tool),
+        TOOL_OPTS(tool),
+        OPT_END,
+    };
+    struct err e;
+    int code, n;
+
+    by_model_conf_init(&conf);
+    n = tool_begin(&tool, opts, argc, argv, &code);
+    if (n < 0)
+        return code;
+    return driver_one(&tool, &driver, &stage, by_model_stage_open(&stage, &conf, &e), &e, n, argv);
+}
+
+static int run_lm(int argc, char **argv)
 {
     struct lm_conf conf;
     struct stage stage;
@@ -60,4 +90,14 @@ int main(int argc, char **argv)
     if (n < 0)
         return code;
     return driver_one(&tool, &driver, &stage, lm_stage_open(&stage, &conf, &e), &e, n, argv);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "model") == 0) {
+        threads_bound_spin(argv);
+        argv[1] = argv[0];
+        return run_model(argc - 1, argv + 1);
+    }
+    return run_lm(argc, argv);
 }

@@ -3,6 +3,7 @@
 #include "curate/extract/extract.h"
 #include "curate/report/corpus_stats.h"
 #include "curate/stages/doc_route.h"
+#include "pipelines/node_model.h"
 #include "pipelines/node_perplexity.h"
 #include "pipelines/node_tokenize.h"
 
@@ -23,7 +24,10 @@ static const struct node_source extract_source = {extract_source_open, extract_r
 
 STAGE_FORM(lm, LM_OPTS)
 
+STAGE_FORM(by_model, BY_MODEL_OPTS)
+
 static const struct stage_kind perplexity_kind = STAGE_KIND("perplexity", lm, perplexity_rules, NULL);
+static const struct stage_kind by_model_kind = STAGE_KIND("perplexity model", by_model, perplexity_rules, NULL);
 
 /* ---- ends ---- */
 
@@ -63,6 +67,7 @@ const struct stage_kind node_router = {"branches", sizeof(struct doc_route_conf)
 static const struct node_kind kinds[] = {
     {&extract_kind, &extract_source, NULL},
     {&perplexity_kind, NULL, NULL},
+    {&by_model_kind, NULL, NULL},
     {&tokens_kind, NULL, &tokens_end},
     {&stats_kind, NULL, &stats_end},
 };

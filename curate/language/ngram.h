@@ -1,8 +1,8 @@
 /* curate/language/ngram.h -- n-gram language models: KenLM's binary files and ARPA files.
  *
  * A binary file (probing hash tables; tries, quantised or not, their pointers compressed or not) is mapped: what no text asks
- * for is not read.  An ARPA file, compressed or not, becomes hash tables in memory, some 16 bytes an n-gram and half as much
- * again.  Probabilities are those that KenLM gives, added up in the same order, so that they have the same bits.
+ * for is not read.  An ARPA file, compressed or not, becomes hash tables in memory, 24 to 48 bytes an n-gram.
+ * Probabilities are those that KenLM gives, added up in the same order, so that they have the same bits.
  */
 #ifndef CURATE_NGRAM_H
 #define CURATE_NGRAM_H

@@ -14,7 +14,7 @@ static const char *const bucket_names[] = {"head", "middle", "tail", "all"};
 struct perplexity {
     struct perplexity_conf conf;
     struct ngram_model *model;
-    char *name_log10, *name_tokens, *name_bucket; /* of fields; in one piece of memory, name_log10's */
+    struct perplexity_fields fields;
     bool buckets;      /* they are wanted */
     bool kept[BUCKETS];
     double cutoff[2];  /* below the first is the head, below the second the middle */
@@ -31,9 +31,51 @@ struct perplexity_thread {
 
 /* Of a document. */
 struct score {
-    double log10; /* NAN: nothing was to be scored */
-    uint64_t tokens;
+    double log10;
+    uint64_t tokens; /* 0: nothing was to be scored */
 };
+
+/* ---- fields ---- */
+
+static char *field_name(const char *name, const char *end)
+{
+    struct buf b = {0};
+
+    if (buf_puts(&b, name) < 0 || buf_puts(&b, end) < 0 || buf_putc(&b, 0) < 0)
+        buf_free(&b);
+    return b.p;
+}
+
+int perplexity_fields_open(struct perplexity_fields *f, const char *name, struct err *e)
+{
+    *f = (struct perplexity_fields){.perplexity = name};
+    if (!*name || strcmp(name, "text") == 0 || strcmp(name, "id") == 0)
+        return err_set(e, ERR_ARG, "a perplexity cannot stand in the field '%s'", name);
+    f->log10 = field_name(name, "_log10");
+    f->tokens = field_name(name, "_tokens");
+    f->bucket = field_name(name, "_bucket");
+    f->bits = field_name(name, "_bits");
+    return f->log10 && f->tokens && f->bucket && f->bits ? 0 : err_set(e, ERR_NOMEM, "no memory to score documents");
+}
+
+void perplexity_fields_close(struct perplexity_fields *f)
+{
+    free(f->log10);
+    free(f->tokens);
+    free(f->bucket);
+    free(f->bits);
+}
+
+int perplexity_fields_set(const struct perplexity_fields *f, struct doc *d, double log10, uint64_t tokens, double *x)
+{
+    char digits[24];
+
+    snprintf(digits, sizeof digits, "%" PRIu64, tokens);
+    *x = tokens ? pow(10, -log10 / (double)tokens) : NAN;
+    TRY(doc_set_num(d, f->perplexity, *x));
+    TRY(doc_set_num(d, f->log10, tokens ? log10 : NAN));
+    return doc_set_raw(d, f->tokens, span_of(digits));
+}
 
 /* ---- scores ---- */
 
@@ -98,33 +140,33 @@ static int decide_bucket(const struct perplexity *p, double x, struct verdict *v
     return p->kept[b] ? 0 : verdict_drop(v, &perplexity_rules[BUCKET], x, NAN);
 }
 
-static int set_score(const struct perplexity *p, struct doc *d, const struct score *s, double x)
+void perplexity_bound(double least, double most, double x, struct verdict *v)
 {
-    char tokens[24];
+    if (least > 0 && x < least)
+        verdict_drop(v, &perplexity_rules[LEAST], x, least);
+    else if (most > 0 && x > most)
+        verdict_drop(v, &perplexity_rules[MOST], x, most);
+}
 
-    snprintf(tokens, sizeof tokens, "%" PRIu64, s->tokens);
-    TRY(doc_set_num(d, p->conf.field, x));
-    TRY(doc_set_num(d, p->name_log10, s->log10));
-    return doc_set_raw(d, p->name_tokens, span_of(tokens));
+int perplexity_check_bounds(double least, double most, struct err *e)
+{
+    return least > 0 && most > 0 && least > most ? err_set(e, ERR_ARG, "min-perplexity is above max-perplexity") : 0;
 }
 
 static int perplexity_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
     const struct perplexity *p = stage;
-    struct score s = {NAN, 0};
+    struct score s = {0, 0};
     struct span bucket;
-    double x = NAN, *kept;
+    double x, *kept;
 
-    if (d->text.n) {
+    if (d->text.n)
         TRY(score_text(p, thread, d->text, &s, e));
-        x = pow(10, -s.log10 / (double)s.tokens);
-    }
-    if (set_score(p, d, &s, x) < 0)
+    if (perplexity_fields_set(&p->fields, d, s.log10, s.tokens, &x) < 0)
         return err_set(e, ERR_NOMEM, "no memory for a document");
-    if (p->conf.least > 0 && x < p->conf.least)
-        return verdict_drop(v, &perplexity_rules[LEAST], x, p->conf.least);
-    if (p->conf.most > 0 && x > p->conf.most)
-        return verdict_drop(v, &perplexity_rules[MOST], x, p->conf.most);
+    perplexity_bound(p->conf.least, p->conf.most, x, v);
+    if (v->drop)
+        return 0;
     if (p->conf.percentiles) {
         kept = arena_alloc(d->arena, sizeof *kept);
         if (!kept)
@@ -136,7 +178,7 @@ static int perplexity_work(void *stage, void *thread, struct doc *d, struct verd
     if (!p->buckets)
         return 0;
     TRY(decide_bucket(p, x, v, &bucket));
-    return doc_set_string(d, p->name_bucket, bucket) < 0 ? err_set(e, ERR_NOMEM, "no memory for a document") : 0;
+    return doc_set_string(d, p->fields.bucket, bucket) < 0 ? err_set(e, ERR_NOMEM, "no memory for a document") : 0;
 }
 
 /* ---- percentiles: of all documents ---- */
@@ -204,7 +246,7 @@ static int perplexity_apply(void *stage, void *thread, struct doc *d, struct spa
     const struct perplexity *p = stage;
 
     (void)thread, (void)v;
-    return doc_set_string(d, p->name_bucket, reply) < 0 ? err_set(e, ERR_NOMEM, "no memory for a document") : 0;
+    return doc_set_string(d, p->fields.bucket, reply) < 0 ? err_set(e, ERR_NOMEM, "no memory for a document") : 0;
 }
 
 /* ---- the stage ---- */
@@ -258,7 +300,7 @@ static void perplexity_close(void *stage)
     if (p->conf.words)
         p->conf.words->close(p->conf.arg);
     ngram_close(p->model);
-    free(p->name_log10);
+    perplexity_fields_close(&p->fields);
     free(p->seen);
     free(p);
 }
@@ -310,33 +352,21 @@ static int read_keep(struct perplexity *p, struct err *e)
 static int read_settings(struct perplexity *p, struct err *e)
 {
     const struct perplexity_conf *c = &p->conf;
-    size_t n = strlen(c->field) + 8;
 
     if (!c->lm)
         return err_set(e, ERR_ARG, "which model? (--lm FILE)");
-    if (!*c->field || strcmp(c->field, "text") == 0 || strcmp(c->field, "id") == 0)
-        return err_set(e, ERR_ARG, "a perplexity cannot stand in the field '%s'", c->field);
+    TRY(perplexity_fields_open(&p->fields, c->field, e));
+    TRY(perplexity_check_bounds(c->least, c->most, e));
     if (c->cutoffs && c->percentiles)
         return err_set(e, ERR_ARG, "cutoffs and percentiles are two ways to the same buckets: one of them");
     p->buckets = c->cutoffs || c->percentiles;
     if (c->keep && !p->buckets)
         return err_set(e, ERR_ARG, "keep needs cutoffs or percentiles, which make the buckets");
-    if (c->least > 0 && c->most > 0 && c->least > c->most)
-        return err_set(e, ERR_ARG, "min-perplexity is above max-perplexity");
     if (c->cutoffs)
         TRY(read_pair("cutoffs", c->cutoffs, INFINITY, p->cutoff, e));
     if (c->percentiles)
         TRY(read_pair("percentiles", c->percentiles, 100, p->percent, e));
-    TRY(read_keep(p, e));
-    p->name_log10 = malloc(3 * n);
-    if (!p->name_log10)
-        return err_set(e, ERR_NOMEM, "no memory to score documents");
-    p->name_tokens = p->name_log10 + n;
-    p->name_bucket = p->name_tokens + n;
-    snprintf(p->name_log10, n, "%s_log10", c->field);
-    snprintf(p->name_tokens, n, "%s_tokens", c->field);
-    snprintf(p->name_bucket, n, "%s_bucket", c->field);
-    return 0;
+    return read_keep(p, e);
 }
 
 int perplexity_stage_open(struct stage *s, const struct perplexity_conf *conf, struct err *e)

@@ -49,6 +49,20 @@ void perplexity_conf_init(struct perplexity_conf *c);
 
 /* Why it drops documents. */
 extern const struct stage_rule perplexity_rules[];
+
+/* The fields of a document, whose names begin alike. */
+struct perplexity_fields {
+    const char *perplexity;
+    char *log10, *tokens, *bucket, *bits;
+};
+/* name must outlive it.  ERR_ARG: a perplexity cannot stand there; ERR_NOMEM. */
+int perplexity_fields_open(struct perplexity_fields *f, const char *name, struct err *e);
+void perplexity_fields_close(struct perplexity_fields *f);
+/* Sets perplexity, which it returns in *x too, log10 and tokens; no tokens: null, null and 0.  ERR_NOMEM. */
+int perplexity_fields_set(const struct perplexity_fields *f, struct doc *d, double log10, uint64_t tokens, double *x);
+/* Drops what is below least or above most; 0: no such bound.  Both must make sense together: ERR_ARG. */
+void perplexity_bound(double least, double most, double x, struct verdict *v);
+int perplexity_check_bounds(double least, double most, struct err *e);
 /* Opens the stage "perplexity".  Looks at documents one by one, but for percentiles: then at all before the first goes on,
  * with 8 bytes of memory a document.  A document without text gets no perplexity (null), and the bucket all.
  * ERR_ARG: no model, cutoffs that make no sense, an unknown bucket; errors of ngram_open and of conf->words. */

@@ -98,7 +98,7 @@ const struct stage_rule *stage_rule_find(struct span stage, struct span rule)
         return find_rule(extract_rules, rule);
 #endif
 #if HAVE_ICU
-    if (span_is(stage, "perplexity"))
+    if (span_is(stage, "perplexity") || span_is(stage, "perplexity model"))
         return find_rule(perplexity_rules, rule);
 #endif
     if (span_is(stage, "branches"))
