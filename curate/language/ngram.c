@@ -355,7 +355,8 @@ static int read_start(struct file_in *f, size_t n, struct buf *b, struct err *e)
 {
     ssize_t got = 1;
 
-    TRY(buf_reserve(b, n));
+    if (buf_reserve(b, n) < 0)
+        return err_set(e, ERR_NOMEM, "no memory for a model");
     while (b->n < n && (got = file_read(f, b->p + b->n, n - b->n, e)) > 0)
         b->n += (size_t)got;
     return got < 0 ? (int)got : 0;

@@ -2,14 +2,12 @@
 #ifndef CURATE_CCNET_H
 #define CURATE_CCNET_H
 
-#include <unicode/utypes.h>
-
 #include "base/err.h"
 #include "base/mem.h"
 
 /* What a thread needs; zero-initialise. */
 struct ccnet_text {
-    UChar *u[2];
+    uint16_t *u[2]; /* UTF-16 */
     size_t cap[2];
 };
 void ccnet_text_free(struct ccnet_text *t);

@@ -92,6 +92,9 @@ sed 's/"id"/"label":"hq","id"/; 3,$s/hq/cc/' docs.jsonl >labels.jsonl
 # fastText's threads wait for ever for a file that they got no memory to open; they do that through libc.
 sweep 'classify train' FAIL_EXCEPT='/libc\.so' quern-classify train -j1 --dim 2 --epoch 1 --minCount 1 --bucket 10 "$in/labels.jsonl" -o out.bin
 quern classify train -q -j1 --dim 2 --epoch 1 --minCount 1 --bucket 10 labels.jsonl -o model.bin || bad 'a classifier'
+sweep 'perplexity' quern-perplexity -j1 --lm "$data/perplexity/pieces.both" --tokenizer "$data/tokenizer/spm_unigram.model" --normalize ccnet \
+    --percentiles 30,60 --keep head,middle "$in/docs.jsonl" -o out.jsonl --stats out.stats
+sweep 'perplexity by an ARPA file' quern-perplexity -j1 --lm "$data/perplexity/two.arpa" --cutoffs 30,60 "$in/docs.jsonl" -o out.jsonl
 sweep 'classify score' quern-classify score -j1 --model "$in/model.bin" "$in/docs.jsonl" -o out.jsonl --stats out.stats
 sweep 'dedup exact' quern-dedup exact -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --index out.index --stats out.stats
 quern dedup exact -q docs.jsonl -o /dev/null --index docs.index
