@@ -14,8 +14,8 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK) am
     add_amax(amax, most, part);
 }
 
-/* ---- what is converted: elements col .. col + 7 of row r, zeros from `left` on.  Where all of a square is there and lies as packs
- * do (WHOLE, if `packed`) nothing has to be asked for an element ---- */
+/* ---- what is converted: elements col .. col + 7 of row r, zeros from `left` on.  Where all of a square is there and lies as
+ * packs do (WHOLE, if `packed`) nothing has to be asked for an element ---- */
 
 template <enum dtype DT, bool WHOLE> static __device__ __forceinline__ pack source_get(const void *p, int64_t i, int64_t left)
 {

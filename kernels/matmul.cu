@@ -10,7 +10,7 @@
  * has for these types, and the fastest of the algorithms that it proposes, which is also kept on disk (lt_cache.h).
  * What it does not do is done by kernels of our own (matmul_plain.cu). */
 
-enum { PLANS = 1024, PROPOSALS = 8, TIMED = 3, WORKSPACE = 32 << 20 };
+enum { PLANS = 1024, PROPOSALS = 32, TIMED = 3, WORKSPACE = 32 << 20 };
 
 struct lt_key {
     int64_t m, n, k, lda, ldb, ldc;
@@ -261,10 +261,10 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
     int count = 0, best = 0;
     char key[LT_CACHE_KEY];
 
-    snprintf(key, sizeof key, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u", (long long)p->key.m,
+    snprintf(key, sizeof key, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u %d", (long long)p->key.m,
              (long long)p->key.n, (long long)p->key.k, (long long)p->key.lda, (long long)p->key.ldb, (long long)p->key.ldc,
              p->key.trans_a, p->key.trans_b, p->key.dt, p->key.dt_c, p->key.bias, p->key.act, p->key.dact, p->key.beta,
-             p->key.align, p->key.fp8_a, p->key.fp8_b, p->key.fast, p->did, reductions(&p->key));
+             p->key.align, p->key.fp8_a, p->key.fp8_b, p->key.fast, p->did, reductions(&p->key), PROPOSALS);
     if (describe_call(api, p, q))
         return false;
     if (tune && lt_cache_find(&lt->cache, key, p->algo.data) &&
