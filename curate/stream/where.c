@@ -109,16 +109,16 @@ static int read_value(struct reader *r, struct span *word)
 
 /* ---- tests ---- */
 
-static double number_of(struct span word)
+/* The number that a word is; NAN: it is none. */
+static int number_of(const struct reader *r, struct span word, double *x)
 {
     struct arena a = {0};
     struct node *n;
-    double x = NAN;
+    int rc = node_parse_json(&a, word, &n, NULL);
 
-    if (node_parse_json(&a, word, &n, NULL) == 0 && (n->type == NODE_INT || n->type == NODE_NUM))
-        x = n->num;
+    *x = rc == 0 && (n->type == NODE_INT || n->type == NODE_NUM) ? n->num : NAN;
     arena_free(&a);
-    return x;
+    return rc == ERR_NOMEM ? no_memory(r) : 0;
 }
 
 static int find_field(const struct reader *r, const char *at, struct where_node *n)
@@ -199,7 +199,7 @@ static int add_value(struct reader *r, struct where_node *n, size_t *room)
         *room = k;
     }
     TRY(read_value(r, &n->word[n->n]));
-    n->number[n->n] = number_of(n->word[n->n]);
+    TRY(number_of(r, n->word[n->n], &n->number[n->n]));
     if (n->type == WHERE_NUMBER && n->op != WHERE_MATCHES && isnan(n->number[n->n]))
         return wrong(r, at, "the field is a number, the value is none");
     n->n++;

@@ -1,6 +1,8 @@
 #include "curate/text/url_host.h"
 
+#if HAVE_PSL
 #include <libpsl.h>
+#endif
 
 #include "base/ascii.h"
 #include "curate/text/chars.h"
@@ -66,6 +68,19 @@ static size_t copy_host(struct span url, char *out)
     return n;
 }
 
+#if HAVE_PSL
+static bool is_suffix(const char *name)
+{
+    return psl_is_public_suffix2(psl_builtin(), name, PSL_TYPE_ICANN | PSL_TYPE_NO_STAR_RULE);
+}
+#else
+static bool is_suffix(const char *name)
+{
+    (void)name;
+    return false;
+}
+#endif
+
 void url_host(struct span url, struct url_host *h)
 {
     char small[URL_HOST_MAX + 1];
@@ -78,8 +93,8 @@ void url_host(struct span url, struct url_host *h)
     for (size_t i = 0; i < n; i++) {
         if (h->text[i] != '.')
             continue;
-        if (psl_is_public_suffix2(psl_builtin(), small + i + 1, PSL_TYPE_ICANN | PSL_TYPE_NO_STAR_RULE)) {
-            if (i == label || psl_is_public_suffix2(psl_builtin(), small + label, PSL_TYPE_ICANN | PSL_TYPE_NO_STAR_RULE))
+        if (is_suffix(small + i + 1)) {
+            if (i == label || is_suffix(small + label))
                 return;
             h->registered = (struct span){h->text + label, n - label};
             h->name = label == 1 ? h->registered : (struct span){h->text, n}; /* an empty label in front goes */

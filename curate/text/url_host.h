@@ -1,7 +1,7 @@
 /* curate/text/url_host.h -- the host of a URL, and its registered domain.
  *
  * Taken apart as tldextract does: a registered domain is the label before a public suffix and that suffix, by the ICANN part of
- * the public suffix list (libpsl's).
+ * the public suffix list (libpsl's; a build without it knows none).
  */
 #ifndef CURATE_URL_HOST_H
 #define CURATE_URL_HOST_H

@@ -14,10 +14,12 @@ places() { sed 's/.*"file":"\([^"]*\)","offset":\([0-9]*\),"length":\([0-9]*\).*
 count() { sed "s/.*\"$2\":\([0-9]*\).*/\1/" "$1"; }
 
 # What each kind of index selects is what was selected in Python.
+without_regex=$(quern crawl select -i crawl/index.cdxj -w 'url ~ x' 2>&1 | grep 'needs PCRE2')
 awk '/^# /{ n++; print substr($0, 3) >("where." n); printf "" >("want." n); next } { print >("want." n) }' crawl/selected.txt
 cases=$(grep -c '^# ' crawl/selected.txt)
 for ((i = 1; i <= cases; i++)); do
     where=$(cat "where.$i")
+    [[ $where == *'~'* && $without_regex ]] && { skip "$where" "no PCRE2 here"; continue; }
     LC_ALL=C sort "want.$i" >want
     for index in crawl/index.cdxj $zipnum/cluster.idx "$columns" "$columns/part-*.parquet"; do
         quern crawl select -i "$index" -w "$where" -o list.jsonl 2>err || cat err
@@ -44,6 +46,7 @@ has 'its crawl' lines '"dump":"CC-MAIN-2026-48"}'
 # The documents are those of whole archives, and no more is read than what was asked for, or nearly.
 quern extract -q crawl/crawl-data >docs.jsonl
 for ((i = 1; i <= cases; i++)); do
+    [[ $(cat "where.$i") == *'~'* && $without_regex ]] && continue
     quern crawl select -i crawl/index.cdxj -w "$(cat "where.$i")" >list.jsonl
     awk 'NR == FNR { wanted[$1 "\",\"offset\":" $2 ","]; next }
         { s = substr($0, index($0, "\"file\":\"crawl/") + 14); n = index(s, ","); m = index(substr(s, n + 1), ",")
@@ -122,7 +125,7 @@ wrong 'lang = deu mime = x' "12: 'and' or 'or' is expected"
 wrong '(lang = deu' "12: a ')' is missing"
 wrong 'lang = deu)' "11: a ')' without a '('"
 wrong 'status < many' '10: the field is a number, the value is none'
-wrong 'url ~ "(x"' '7: '
+[ "$without_regex" ] || wrong 'url ~ "(x"' '7: '
 wrong "$(printf '(%.0s' {1..200})" '101: parentheses are nested too deeply'
 wrong 'lang in (deu' "13: a ')' is missing behind the values"
 status 'no index' 2 quern crawl select

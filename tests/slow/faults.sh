@@ -70,6 +70,12 @@ sweep 'extract a letter' quern-extract -j1 "$data/xml/styles.docx" -o out.jsonl
 sweep 'extract a page as Markdown' quern-extract -j1 --format markdown "$in/page.html" -o out.jsonl.zst
 sweep 'extract a page by jusText' quern-extract -j1 --extractor justext "$in/page.html"
 sweep 'extract an archive' quern-extract -j1 "$in/a.warc.gz" -o out.jsonl.gz
+for kind in index.cdxj "cc-index/collections/CC-MAIN-2026-48/indexes" "cc-index/table/cc-main/warc/crawl=CC-MAIN-2026-48/subset=warc"; do
+    sweep "crawl select ${kind##*/}" quern-crawl select -i "$data/crawl/$kind" -w 'host = www.boats.co.uk and url ~ "/[0-9]/"' -o out.jsonl \
+        --stats out.stats
+done
+quern crawl select -i "$data/crawl/index.cdxj" -w 'domain = muelle.es' -o list.jsonl
+sweep 'extract a list of records' quern-extract -j1 --connections 1 --crawl-prefix "$data/crawl" "$in/list.jsonl" -o out.jsonl
 sweep 'extract an article' quern-extract -j1 "$in/paper.tar" -o out.jsonl
 sweep 'extract a dump' quern-extract -j1 "$in/wiki.xml" -o out.jsonl
 sweep 'clean' quern-clean -j1 --pii all --width --ligatures --quotes ascii "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --stats out.stats
