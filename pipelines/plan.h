@@ -73,7 +73,8 @@ struct plan {
 int plan_load(struct plan *p, const char *path, char *const *inputs, int n, struct err *e);
 /* The same of a tree that is one already and outlives the plan: lines in messages are those of its nodes, in `file`. */
 int plan_load_tree(struct plan *p, const char *file, const struct node *root, struct err *e);
-/* Puts a stage `forget` of these files (curate/filter/forget.h) in front of all others; with none, nothing.  Before plan_settle. */
+/* Puts a stage `forget` of these files (curate/filter/forget.h) in front of all others; without files nothing.  Before
+ * plan_settle. */
 int plan_forget(struct plan *p, const struct forget_conf *pages, struct err *e);
 void plan_free(struct plan *p);
 
