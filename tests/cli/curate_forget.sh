@@ -84,7 +84,7 @@ as_scratch 'made again' all
 # Killed on the way, again and again; in tasks.
 plan killed >killed.yaml
 for ms in 20 40 60 90 120 160 200 300; do
-    timeout -s KILL 0.$(printf %03d $ms) quern curate -q --checkpoint 1 --forget-urls urls killed.yaml 2>/dev/null
+    timeout -s KILL "0.$(printf %03d "$ms")" quern curate -q --checkpoint 1 --forget-urls urls killed.yaml 2>/dev/null
 done
 check 'killed eight times' quern curate -q --forget-urls urls killed.yaml
 as_scratch 'killed' killed
