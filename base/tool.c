@@ -121,12 +121,13 @@ static void print_man(const struct tool *t, const struct opt *opts)
         printf(".SH SEE ALSO\n.BR quern (1)\n");
 }
 
-/* The actions of which a usage like "train|score [options]" wants one, then the options. */
+/* The actions of which a usage like "train|score [options]" wants one, or the only one, then the options. */
 static void print_completion(const struct tool *t, const struct opt *opts)
 {
     size_t n = strspn(t->usage, "abcdefghijklmnopqrstuvwxyz|"), word;
+    bool some = t->action || memchr(t->usage, '|', n);
 
-    for (const char *a = t->usage; memchr(t->usage, '|', n) && a < t->usage + n; a += word + 1) {
+    for (const char *a = t->usage; some && a < t->usage + n; a += word + 1) {
         word = strcspn(a, "| ");
         printf("%.*s\t-\tcommand\t\n", (int)word, a);
     }

@@ -17,6 +17,7 @@ equal 'bash: a command' "$(completed quern tokeni)" 'tokenize tokenizer '
 equal 'bash: all commands' "$(completed quern '')" \
     "$(quern --help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | sort | tr '\n' ' ')"
 equal 'bash: an action' "$(completed quern dedup '')" 'exact fuzzy lines merge substring '
+equal 'bash: the only action' "$(completed quern crawl '')" 'select '
 equal 'bash: an action after it is a file' "$(completed quern dedup exact fu)" ' '
 equal 'bash: an option' "$(completed quern langid --kee)" '--keep '
 equal 'bash: an option of the action alone' "$(completed quern dedup fuzzy --thr)$(completed quern dedup exact --thr)" '--threshold  '
