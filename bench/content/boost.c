@@ -6,11 +6,11 @@
 
 #include "base/hash.h"
 
-/* Sums of the first and second derivatives of the loss. */
-struct sums {
-    float g, h;
-};
+/* Sums of the first and second derivatives of the loss, in steps of a size that holds the sum of all rows: the first one in
+ * the upper half, with its sign, so that both are added at once. */
+typedef int64_t sums;
 enum { LEAVES_MAX = 1 << CONTENT_DEPTH };
+#define ONE_FIRST ((sums)1 << 32)
 
 struct split {
     double gain;
@@ -21,14 +21,15 @@ struct split {
 /* A row that a tree sees, and what it adds to a histogram. */
 struct seen_row {
     uint32_t row, leaf;
-    struct sums sums;
+    sums sums;
 };
 
-typedef struct sums histogram[LEAVES_MAX / 2][CONTENT_LEVELS];
+typedef sums histogram[LEAVES_MAX / 2][CONTENT_LEVELS];
 
 struct booster {
     const struct boost_data *d;
     const struct boost_conf *c;
+    float step; /* how many of the sums' steps are 1 */
     int32_t *score;
     uint32_t n_rows, n_side; /* of the tree; of those on the smaller side of its last test */
     struct seen_row *rows, *side;
@@ -52,17 +53,30 @@ static void derive(struct booster *b, int tree)
         if (d->w[i] <= 0 || draw(b->c->seed, (uint64_t)tree, i) >= b->c->row_share)
             continue;
         float p = 1 / (1 + expf(-(float)b->score[i] / CONTENT_ONE));
-        b->rows[b->n_rows++] = (struct seen_row){i, 0, {d->w[i] * (d->y[i] - p), d->w[i] * p * (1 - p)}};
+        float w = d->w[i] * b->step;
+        b->rows[b->n_rows++] = (struct seen_row){i, 0, lrintf(w * (d->y[i] - p)) * ONE_FIRST + lrintf(w * p * (1 - p))};
     }
+}
+
+static double first(sums s)
+{
+    return (double)(s >> 32);
+}
+
+static double second(sums s)
+{
+    return (double)(s & UINT32_MAX);
+}
+
+static double square_over(sums s, double lambda)
+{
+    return first(s) * first(s) / (second(s) + lambda);
 }
 
 static void add_rows(histogram h, const uint8_t *x, const struct seen_row *row, uint32_t n)
 {
-    for (uint32_t k = 0; k < n; k++) {
-        struct sums *at = &h[row[k].leaf][x[row[k].row]];
-        at->g += row[k].sums.g;
-        at->h += row[k].sums.h;
-    }
+    for (uint32_t k = 0; k < n; k++)
+        h[row[k].leaf][x[row[k].row]] += row[k].sums;
 }
 
 /* Brings a feature's histogram to a level of the tree: the smaller side of the last test is added up, the other one is what
@@ -70,7 +84,7 @@ static void add_rows(histogram h, const uint8_t *x, const struct seen_row *row, 
 static void count_rows(const struct booster *b, uint32_t feature, int level)
 {
     const uint8_t *x = b->d->x + (size_t)feature * b->d->rows;
-    struct sums (*h)[CONTENT_LEVELS] = b->hist[feature];
+    sums (*h)[CONTENT_LEVELS] = b->hist[feature];
     size_t half = level ? (size_t)1 << (level - 1) : 0;
 
     if (!level) {
@@ -82,7 +96,7 @@ static void count_rows(const struct booster *b, uint32_t feature, int level)
     add_rows(h + half, x, b->side, b->n_side);
     for (size_t l = 0; l < half; l++)
         for (int v = 0; v < CONTENT_LEVELS; v++) {
-            struct sums side = h[half + l][v], rest = {h[l][v].g - side.g, h[l][v].h - side.h};
+            sums side = h[half + l][v], rest = h[l][v] - side;
             h[half + l][v] = b->side_bit ? side : rest;
             h[l][v] = b->side_bit ? rest : side;
         }
@@ -91,20 +105,18 @@ static void count_rows(const struct booster *b, uint32_t feature, int level)
 /* The threshold of a feature that divides all leaves best. */
 static struct split best_split(const struct booster *b, uint32_t feature, int leaves)
 {
-    const struct sums (*hist)[CONTENT_LEVELS] = (const struct sums (*)[CONTENT_LEVELS])b->hist[feature];
+    sums (*hist)[CONTENT_LEVELS] = b->hist[feature];
+    double lambda = b->c->lambda * (double)b->step;
     double gain[CONTENT_LEVELS] = {0};
     struct split s = {-1, feature, 0};
 
     for (int l = 0; l < leaves; l++) {
-        double g = 0, h = 0, lg = 0, lh = 0;
-        for (int v = 0; v < CONTENT_LEVELS; v++) {
-            g += hist[l][v].g;
-            h += hist[l][v].h;
-        }
+        sums all = 0, left = 0;
+        for (int v = 0; v < CONTENT_LEVELS; v++)
+            all += hist[l][v];
         for (int v = 0; v < CONTENT_LEVELS - 1; v++) {
-            lg += hist[l][v].g;
-            lh += hist[l][v].h;
-            gain[v] += lg * lg / (lh + b->c->lambda) + (g - lg) * (g - lg) / (h - lh + b->c->lambda);
+            left += hist[l][v];
+            gain[v] += square_over(left, lambda) + square_over(all - left, lambda);
         }
     }
     for (int v = 0; v < CONTENT_LEVELS - 1; v++)
@@ -156,14 +168,12 @@ static void divide(struct booster *b, const struct split *s, int level)
 static void set_leaves(struct booster *b, const uint16_t *feature, const uint8_t *threshold, int16_t *leaf)
 {
     int depth = b->c->depth;
-    double g[LEAVES_MAX] = {0}, h[LEAVES_MAX] = {0};
+    sums sum[LEAVES_MAX] = {0};
 
-    for (uint32_t k = 0; k < b->n_rows; k++) {
-        g[b->rows[k].leaf] += b->rows[k].sums.g;
-        h[b->rows[k].leaf] += b->rows[k].sums.h;
-    }
+    for (uint32_t k = 0; k < b->n_rows; k++)
+        sum[b->rows[k].leaf] += b->rows[k].sums;
     for (int l = 0; l < 1 << depth; l++) {
-        double v = b->c->rate * g[l] / (h[l] + b->c->lambda) * CONTENT_ONE;
+        double v = b->c->rate * first(sum[l]) / (second(sum[l]) + b->c->lambda * (double)b->step) * CONTENT_ONE;
         leaf[l] = (int16_t)lrint(fmax(-4000, fmin(4000, v)));
     }
     for (uint32_t i = 0; i < b->d->rows; i++) {
@@ -194,6 +204,7 @@ struct content_forest boost_train(const struct boost_data *d, const struct boost
         yes += d->w[i] * d->y[i];
         all += d->w[i];
     }
+    b.step = (float)exp2(floor(log2(0x1p30 / (all + 1e-3))));
     bias = (int32_t)lrint(log((yes + 1e-3) / (all - yes + 1e-3)) * CONTENT_ONE);
     for (uint32_t i = 0; i < d->rows; i++)
         b.score[i] = bias;

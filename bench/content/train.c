@@ -214,7 +214,11 @@ static int write_fold(struct content_trainer *t, const struct content_model *m, 
             ++*of;
         }
         content_model_score(m, p, &t->desk.tree);
-        content_keep_blocks(p, &t->desk.tree, content_cut(p), t->desk.skip);
+        int32_t cut = content_cut(p);
+        if (kind != CONTENT_DOCUMENTATION &&
+            content_drop_repeats(p, &t->desk.tree, &t->lexicon, t->desk.skip, cut) < 0)
+            exit(3);
+        content_keep_blocks(p, &t->desk.tree, cut, t->desk.skip);
         write_page(t, s, out[s->set]);
     }
     return right;

@@ -206,7 +206,70 @@ static void set_likes(struct content_reader *r, uint32_t i)
     SET(SAME_LEN, content_log(same->text / same->n));
     SET(SAME_LINK, content_share(same->link, same->text));
     SET(SAME_SHARE, content_share(same->text, p->text));
-    SET(COPIES, content_log(content_find_like(p, b->copy, CONTENT_COPY)->n));
+    struct content_like *copy = content_find_like(p, b->copy, CONTENT_COPY);
+    SET(COPIES, content_log(copy->n));
+    SET(COPY_BEFORE, content_log((uint32_t)copy->first++));
+}
+
+/* Finds the headings that each block stands below. */
+static void find_heads(struct content_reader *r)
+{
+    struct content_page *p = r->p;
+    uint32_t last[7] = {0}; /* 1 + the last heading of a level, 0 where a higher one came behind it */
+    unsigned level = 0;
+
+    for (uint32_t i = 0; i < p->n_blocks; i++) {
+        struct content_block *b = &p->block[i];
+        unsigned tag = r->t->node[b->node].tag, over;
+        if (html_tag_flags[tag] & TAG_HEADING) {
+            level = tag - HTML_h1 + 1u;
+            last[level] = i + 1;
+            memset(last + level + 1, 0, (6 - level) * sizeof *last);
+        }
+        for (over = level; over-- > 1 && !last[over];)
+            ;
+        b->head = level ? last[level] - 1 : i;
+        b->over = level && over ? last[over] - 1 : i;
+    }
+}
+
+uint32_t content_part_end(const struct content_page *p, uint32_t i)
+{
+    uint32_t end = i + 1;
+
+    while (end < p->n_blocks && p->block[end].head < end && p->block[end].head == p->block[i].head)
+        end++;
+    return end;
+}
+
+static void set_parts(struct content_reader *r)
+{
+    const struct content_page *p = r->p;
+    size_t stride = p->stride;
+    uint8_t *f = p->feature;
+
+    for (uint32_t from = 0, end; from < p->n_blocks; from = end) {
+        uint32_t text = 0, link = 0, para = 0;
+        end = content_part_end(p, from);
+        for (uint32_t i = from; i < end; i++) {
+            text += p->block[i].text;
+            link += p->block[i].link;
+            para += content_block_para(&p->block[i]);
+        }
+        for (uint32_t i = from; i < end; i++) {
+            const struct content_block *b = &p->block[i], *head = &p->block[b->head], *over = &p->block[b->over];
+            SET(HEAD_SUM, content_score_level(head->text_sum / 2));
+            SET(HEAD_LINE, content_score_level(head->line));
+            SET(HEAD_CLASS, content_score_level(p->node[head->node].sum / 4));
+            SET(OVER_SUM, content_score_level(over->text_sum / 2));
+            SET(OVER_LINE, content_score_level(over->line));
+            SET(OVER_CLASS, content_score_level(p->node[over->node].sum / 4));
+            SET(PART_TEXT, content_log(text));
+            SET(PART_LINK, content_share(link, text));
+            SET(PART_PARA, content_share(para, text));
+            SET(PART_BLOCKS, content_log(end - from));
+        }
+    }
 }
 
 /* What goes along the blocks in order. */
@@ -315,6 +378,8 @@ static void set_features(struct content_reader *r)
         p->block[i].shape[9] = (uint8_t)(said.title | said.phrase << 2 | said.heads << 3);
     }
     a.headline = find_headline(r);
+    find_heads(r);
+    set_parts(r);
     for (uint32_t i = 0; i < p->n_blocks; i++) {
         set_own(r, i);
         set_place(r, i, &a);
@@ -367,6 +432,9 @@ void content_page_free(struct content_page *p)
     free(p->memo);
     free(p->score);
     free(p->grams.slot);
+    free(p->repeats.gram);
+    free(p->repeats.said);
+    free(p->repeats.slot);
     html_ld_free(&p->ld);
     memset(p, 0, sizeof *p);
 }

@@ -37,6 +37,9 @@ enum content_kind {
     X(LIKE_N) X(LIKE_LEN) X(LIKE_LINK) X(LIKE_SHARE) X(SAME_N) X(SAME_LEN) X(SAME_LINK) X(SAME_SHARE) \
     /* the blocks from five before to five behind it */ \
     X(AROUND_TEXT) X(AROUND_LINK) X(AROUND_PARA) \
+    /* the last heading, the last one above that, the blocks up to the next one; copies before it */ \
+    X(HEAD_SUM) X(HEAD_LINE) X(HEAD_CLASS) X(OVER_SUM) X(OVER_LINE) X(OVER_CLASS) X(PART_TEXT) X(PART_LINK) X(PART_PARA) \
+    X(PART_BLOCKS) X(COPY_BEFORE) \
     /* the share of its words that the page states as data, by enum ld_role; 62: too short to tell, 63: none stated */ \
     X(LD_BODY) X(LD_REPLY) X(LD_DESCRIPTION) X(LD_TEASER) X(LD_REVIEW) \
     /* the page */ \
@@ -51,7 +54,7 @@ enum content_feature {
     CF_HINT = CF_NEAR + 5 * CONTENT_NEAR,         /* enum HINT_..: 0 none, 1 around it, 2 near it */
     CF_KIND = CF_HINT + CONTENT_HINTS,            /* what the page is, by enum content_kind: set by content_model */
     CF_FIRST = CF_KIND + CONTENT_KINDS,           /* stage 2: scores of stage 1, of itself and around it */
-    CONTENT_FIRST = 14,
+    CONTENT_FIRST = 17,
     CONTENT_FEATURES = CF_FIRST + CONTENT_FIRST
 };
 
@@ -96,6 +99,7 @@ struct content_block {
     uint32_t like, same;  /* hashes: tag and class of its element and one around it; of four */
     uint32_t copy;        /* of its text */
     uint32_t main;        /* number of the article that it stands in, 0 none */
+    uint32_t head, over;  /* the block of the last heading, and of the last one of a higher level; its own where there is none */
     int8_t text_sum, text_low, text_high, line; /* scores */
     uint8_t shape[10];    /* CF_COMMAS ... */
 };
@@ -111,6 +115,19 @@ struct content_grams {
     uint32_t n, mask; /* n 0: none, the table is not set up */
     uint8_t roles;    /* that have any */
     size_t cap;
+};
+
+/* What the blocks say that are to be kept. */
+struct content_repeats {
+    uint32_t *gram; /* runs of three words, block by block */
+    struct content_said {
+        uint32_t block, from, n; /* its grams */
+    } *said;
+    struct content_times {
+        uint32_t hash, n; /* how often it is said; hash 0: empty */
+    } *slot;
+    size_t cap_grams, cap_said, cap_slots;
+    uint32_t n_grams, n_said, mask;
 };
 
 /* A page taken apart.  Zero to start; memory is kept from page to page. */
@@ -130,6 +147,7 @@ struct content_page {
     struct content_memo *memo;
     struct html_ld ld;
     struct content_grams grams; /* of ld */
+    struct content_repeats repeats;
     /* For training: called with each token's hash and the node (below n_nodes) or block (behind) that it is of. */
     void (*seen)(void *arg, uint32_t hash, uint32_t where);
     void *arg;
@@ -139,11 +157,19 @@ struct content_page {
  * (scripts); url: the page's, may be empty; title: may be empty.  Linear in the page.  ERR_NOMEM. */
 int content_page_read(struct content_page *p, const struct html_tree *t, const struct content_words *words,
                       const struct content_lexicon *lexicon, const uint8_t *skip, struct span title, struct span url);
+/* Where the part of the page ends that begins with block i: before the next heading; each block before the first one is a
+ * part of its own. */
+uint32_t content_part_end(const struct content_page *p, uint32_t i);
 /* For stage 2: of each block the mean probability of those alike, by text, as a feature.  Once a page. */
 void content_like_means(struct content_page *p, uint8_t *like, uint8_t *same);
 /* Whether the document's own texts (before LD_TEASER) are mostly in no block, and longer than the blocks from cut on;
  * false where several things are described. */
 bool content_is_elsewhere(const struct content_page *p, int32_t cut);
+/* Sets the score of blocks from cut on to INT32_MIN whose words, 20 or more, are nearly all said by others that stay, the
+ * longest block first and of equal ones the last; code stays.  Not for documentation: it says the same for each of several
+ * languages.  ERR_NOMEM. */
+int content_drop_repeats(struct content_page *p, const struct html_tree *t, const struct content_lexicon *lexicon,
+                         const uint8_t *skip, int32_t cut);
 void content_page_free(struct content_page *p);
 
 /* Quarters of an octave of n, and sixtieths of a in b, as features. */

@@ -107,6 +107,20 @@ static uint8_t first_level(int32_t score)
     return (uint8_t)(score < 0 ? 0 : score >= CONTENT_LEVELS ? CONTENT_LEVELS - 1 : score);
 }
 
+/* Means of the parts of the page that headings begin. */
+static void part_means(const struct content_page *p, uint8_t *f)
+{
+    for (uint32_t from = 0, end; from < p->n_blocks; from = end) {
+        uint64_t mass = 0, text = 0;
+        end = content_part_end(p, from);
+        for (uint32_t i = from; i < end; i++) {
+            mass += (uint64_t)p->block[i].text * content_probability(p->score[i]);
+            text += p->block[i].text;
+        }
+        memset(f + from, mean_level(mass, text), end - from);
+    }
+}
+
 void content_first_features(struct content_page *p, const struct html_tree *t)
 {
     enum { AROUND = 5 };
@@ -125,6 +139,7 @@ void content_first_features(struct content_page *p, const struct html_tree *t)
         if (t->node[i].tag != HTML_text)
             p->node[t->node[i].parent].first += p->node[i].first;
     content_like_means(p, f + 5 * stride, f + 6 * stride);
+    part_means(p, f + 16 * stride);
     for (uint32_t i = 0; i < p->n_blocks; i++) {
         const struct content_block *b = &p->block[i];
         uint32_t at = p->node[b->node].blocks > 1 ? b->node : p->node[b->node].bigger;
@@ -139,11 +154,13 @@ void content_first_features(struct content_page *p, const struct html_tree *t)
             text += p->block[k].text;
         }
         if (i > AROUND) {
-            b -= AROUND + 1;
-            mass -= (uint64_t)b->text * content_probability(p->score[i - AROUND - 1]);
-            text -= b->text;
+            const struct content_block *out = b - AROUND - 1;
+            mass -= (uint64_t)out->text * content_probability(p->score[i - AROUND - 1]);
+            text -= out->text;
         }
         f[11 * stride + i] = mean_level(mass, text);
+        f[14 * stride + i] = first_level(p->score[b->head]);
+        f[15 * stride + i] = first_level(p->score[b->over]);
         f[12 * stride + i] = mean_level(p->node[0].first, p->node[0].text);
         f[13 * stride + i] = (uint8_t)content_share(best, 65536);
     }
@@ -184,17 +201,22 @@ int32_t content_cut(const struct content_page *p)
     return cut > 0 ? cut * STEP : cut * STEP - STEP + 1;
 }
 
-bool content_keep_blocks(struct content_page *p, const struct html_tree *t, int32_t cut, uint8_t *skip)
+enum content_found content_keep_blocks(struct content_page *p, const struct html_tree *t, int32_t cut, uint8_t *skip)
 {
     enum { KEPT = 1, DROPPED = 2 };
-    bool any = false;
+    enum { LIKELY = -415, COLUMNS_MIN = 100 }; /* a chance of .4; of a page that is known to say nothing */
+    bool likely = false, any = false;
 
+    for (uint32_t i = 0; i < p->n_blocks; i++) {
+        likely = likely || p->score[i] >= LIKELY;
+        any = any || p->score[i] >= cut;
+    }
+    bool none = !likely && p->text >= COLUMNS_MIN;
     for (uint32_t i = 0; i < t->n_nodes; i++)
         p->node[i].own = 0;
     for (uint32_t i = 0; i < p->n_blocks; i++) {
         const struct content_block *b = &p->block[i];
-        bool keep = p->score[i] >= cut;
-        any = any || keep;
+        bool keep = p->score[i] >= cut && !none;
         for (uint32_t k = b->first; k <= b->last; k++)
             if (t->node[k].tag == HTML_text && !(t->node[k].flags & HTML_SPACE)) {
                 p->node[k].own = keep ? KEPT : DROPPED;
@@ -206,5 +228,5 @@ bool content_keep_blocks(struct content_page *p, const struct html_tree *t, int3
         if (p->node[i].own == DROPPED)
             skip[i] = 1;
     }
-    return any;
+    return none ? CONTENT_NONE : any ? CONTENT_FOUND : CONTENT_UNKNOWN;
 }

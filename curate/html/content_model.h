@@ -55,9 +55,11 @@ void content_model_score(const struct content_model *m, struct content_page *p, 
 /* The lowest score that belongs to the content: the one for which the expected F1 of words is greatest. */
 int32_t content_cut(const struct content_page *p);
 
-/* Skips the blocks below cut, and the elements that have no other text.  False if no block is left.  Spoils
+/* Skips the blocks below cut, and the elements that have no other text.  CONTENT_NONE: all of them, for none is
+ * likely, with a chance of .4.  CONTENT_UNKNOWN: no block is left of a page with hardly any text.  Spoils
  * p->node[].own. */
-bool content_keep_blocks(struct content_page *p, const struct html_tree *t, int32_t cut, uint8_t *skip);
+enum content_found { CONTENT_FOUND, CONTENT_NONE, CONTENT_UNKNOWN };
+enum content_found content_keep_blocks(struct content_page *p, const struct html_tree *t, int32_t cut, uint8_t *skip);
 
 /* Probability of a score, in 65536ths. */
 uint32_t content_probability(int32_t score);

@@ -1,4 +1,7 @@
-/* Which blocks say what the page states as data too. */
+/* Which blocks say what the page states as data too, and which what other blocks say. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/ascii.h"
 #include "curate/html/content_features_parts.h"
 
@@ -171,4 +174,107 @@ bool content_is_elsewhere(const struct content_page *p, int32_t cut)
     for (uint32_t i = 0; i < p->n_blocks; i++)
         kept += p->score[i] >= cut ? p->block[i].text : 0;
     return kept < stated;
+}
+
+/* ---- repeats ---- */
+
+static void say_gram(void *arg, uint32_t gram)
+{
+    struct content_repeats *r = arg;
+
+    r->gram[r->n_grams++] = gram;
+}
+
+/* How often a gram is said. */
+static uint32_t *times(const struct content_repeats *r, uint32_t gram)
+{
+    uint32_t i = gram & r->mask;
+
+    while (r->slot[i].hash && r->slot[i].hash != gram)
+        i = (i + 1) & r->mask;
+    r->slot[i].hash = gram;
+    return &r->slot[i].n;
+}
+
+/* Whether nine of ten of what s says is said more often than `often` times. */
+static bool is_said(const struct content_repeats *r, const struct content_said *s, uint32_t often)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = s->from; i < s->from + s->n; i++)
+        n += *times(r, r->gram[i]) > often;
+    return n * 10ull >= s->n * 9ull;
+}
+
+static void say(const struct content_repeats *r, const struct content_said *s, bool more)
+{
+    for (uint32_t i = s->from; i < s->from + s->n; i++)
+        *times(r, r->gram[i]) += more ? 1 : UINT32_MAX;
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct content_said *x = a, *y = b;
+
+    return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : (x->block < y->block) - (x->block > y->block);
+}
+
+/* Reads the blocks from cut on, and counts what they say. */
+static int read_said(struct content_page *p, const struct html_tree *t, const uint8_t letter[256], const uint8_t *skip,
+                     int32_t cut)
+{
+    struct content_repeats *r = &p->repeats;
+    size_t words = 0, size = 64;
+
+    r->n_grams = r->n_said = 0;
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        for (uint32_t k = p->block[i].first; p->score[i] >= cut && k <= p->block[i].last; k++)
+            words += t->node[k].tag == HTML_text && !skip[k] ? (html_text(t, k).n + 1) / 2 : 0; /* at most */
+    if (mem_room(&r->gram, &r->cap_grams, words + 1, sizeof *r->gram) < 0 ||
+        mem_room(&r->said, &r->cap_said, p->n_blocks + 1u, sizeof *r->said) < 0)
+        return ERR_NOMEM;
+    for (uint32_t i = 0; i < p->n_blocks; i++) {
+        struct run run = {.n = 0};
+        struct content_said *s = &r->said[r->n_said];
+        if (p->score[i] < cut)
+            continue;
+        *s = (struct content_said){.block = i, .from = r->n_grams};
+        for (uint32_t k = p->block[i].first; k <= p->block[i].last; k++)
+            if (t->node[k].tag == HTML_text && !skip[k])
+                each_gram(letter, html_text(t, k), &run, say_gram, r);
+        s->n = r->n_grams - s->from;
+        r->n_said += s->n > 0;
+    }
+    while (size < r->n_grams * 2ull)
+        size *= 2;
+    if (mem_room(&r->slot, &r->cap_slots, size, sizeof *r->slot) < 0)
+        return ERR_NOMEM;
+    memset(r->slot, 0, size * sizeof *r->slot);
+    r->mask = (uint32_t)size - 1;
+    for (uint32_t i = 0; i < r->n_said; i++)
+        say(r, &r->said[i], true);
+    return 0;
+}
+
+int content_drop_repeats(struct content_page *p, const struct html_tree *t, const struct content_lexicon *lexicon,
+                         const uint8_t *skip, int32_t cut)
+{
+    enum { GRAMS_MIN = 18 }; /* of 20 words */
+    const uint32_t code = 1u << (CF_CODE - CF_NAV);
+    struct content_repeats *r = &p->repeats;
+
+    TRY(read_said(p, t, lexicon->letter, skip, cut));
+    qsort(r->said, r->n_said, sizeof *r->said, by_length);
+    for (uint32_t i = 0; i < r->n_said && r->said[i].n >= GRAMS_MIN; i++) {
+        const struct content_said *s = &r->said[i];
+        const struct content_block *b = &p->block[s->block];
+        if (p->node[t->node[b->first].parent].tags & code || !is_said(r, s, 1))
+            continue;
+        say(r, s, false);
+        if (is_said(r, s, 0))
+            p->score[s->block] = INT32_MIN;
+        else
+            say(r, s, true);
+    }
+    return 0;
 }

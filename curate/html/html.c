@@ -124,7 +124,8 @@ static int room_to_skip(struct html_worker *w, uint32_t n_nodes)
     return w->skip ? 0 : ERR_NOMEM;
 }
 
-/* Skips what the model does not find to be content; where it finds none the rules decide.  *tree: what is to be written. */
+/* Skips what the model does not find to be content; of a page with little text where it finds none the rules decide.
+ * *tree: what is to be written. */
 static int mark_by_model(struct html_worker *w, struct html_page *page, const struct html_tree **tree, struct err *e)
 {
     struct html_tree *t = &w->tree;
@@ -135,7 +136,8 @@ static int mark_by_model(struct html_worker *w, struct html_page *page, const st
     memset(w->skip, 0, t->n_nodes);
     content_skip_silent(t, w->skip);
     TRY(content_page_read(p, t, &w->words, &w->model->lexicon, w->skip, page->title, page->canonical));
-    page->kind = content_kind_names[content_model_kind(w->model, p, &share)];
+    enum content_kind kind = content_model_kind(w->model, p, &share);
+    page->kind = content_kind_names[kind];
     page->kind_score = share / 1000.0;
     page->data_faults = p->ld.faults;
     content_model_score(w->model, p, t);
@@ -149,7 +151,9 @@ static int mark_by_model(struct html_worker *w, struct html_page *page, const st
         *tree = &w->stated;
         return 0;
     }
-    return content_keep_blocks(p, t, cut, w->skip) ? 0 : mark_by_rules(w, page);
+    if (kind != CONTENT_DOCUMENTATION)
+        TRY(content_drop_repeats(p, t, &w->model->lexicon, w->skip, cut));
+    return content_keep_blocks(p, t, cut, w->skip) == CONTENT_UNKNOWN ? mark_by_rules(w, page) : 0;
 }
 
 static int make_text(struct html_worker *w, struct html_page *page, struct err *e)

@@ -10,6 +10,7 @@
 
 #include "curate/html/content_forest_simd.h"
 #include "curate/html/html.h"
+#include "curate/html/main_content_parts.h"
 
 /* What is in the text, and what is not; an empty string ends a list. */
 struct expected {
@@ -212,6 +213,110 @@ static void test_name(void **state)
 }
 
 /* All instruction sets sum the leaves that a walk through each tree finds. */
+/* ---- what is said twice, and pages that say nothing ---- */
+
+/* Which of the page's blocks go that are all taken for content: 'x', '-' for those that stay.  */
+static void find_repeats(const char *html, char *is, size_t room)
+{
+    static struct html_names names;
+    static struct content_words words;
+    static struct content_lexicon lexicon;
+    struct html_tree t = {0};
+    struct content_page p = {0};
+
+    html_names_init(&names);
+    content_words_init(&words);
+    content_lexicon_init(&lexicon);
+    assert_int_equal(html_tree_parse(&t, &names, span_of(html), 100000, 0, NULL), 0);
+    uint8_t *skip = calloc(t.n_nodes, 1);
+    content_skip_silent(&t, skip);
+    assert_int_equal(content_page_read(&p, &t, &words, &lexicon, skip, span_of(""), span_of("")), 0);
+    assert_true(p.n_blocks < room);
+    for (uint32_t i = 0; i < p.n_blocks; i++)
+        p.score[i] = 1;
+    assert_int_equal(content_drop_repeats(&p, &t, &lexicon, skip, 1), 0);
+    for (uint32_t i = 0; i < p.n_blocks; i++)
+        is[i] = p.score[i] == 1 ? '-' : 'x';
+    is[p.n_blocks] = '\0';
+    content_page_free(&p);
+    html_tree_free(&t);
+    free(skip);
+}
+
+#define CODE "<pre>for (int i = 0, k = 1, n = 2, m = 3; i + k + n + m < one + two + three + four; i++) run(i, k, n, m, 1);</pre>"
+#define LETTERS "a<b>b</b>c<b>d</b>e<b>f</b>g<b>h</b>i<b>j</b>"
+
+static void test_repeats(void **state)
+{
+    static const struct {
+        const char *html, *is;
+    } page[] = {
+        {P1 P2 P3, "---"},
+        {P1 P2 P1, "--x"},
+        {"<div><b>" P1 "</b></div>" P2 "<p><i>The</i> miller rose before the sun did, because the wind was <br>said to turn "
+         "by noon, and a mill that stands still earns nothing. HE HAD learned that from his father, who had it from his.</p>",
+         "--x"},
+        {"<div>One text " P1 P2 P3 "</div>", "----"},
+        {"<title>T</title><div hidden><span>The miller rose before the sun did, because the wind was said to turn by noon, and a "
+         "mill that stands still earns nothing. He had learned that from his father, who had it from his. Nobody asked how he "
+         "did it, and he never told; the stones knew, and they kept quiet. In the evenings one could hear him sing, which he "
+         "did badly, but with all of his heart.</span></div>" P1 P2 P3, "x---"},
+        {"<p>Buy one mill now</p><p>Buy one mill now</p>", "--"},
+        {CODE CODE, "--"},
+        {"<p>" LETTERS LETTERS LETTERS "</p>", "-"},
+        {"", ""},
+    };
+    char is[16];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof page / sizeof *page; i++) {
+        find_repeats(page[i].html, is, sizeof is);
+        assert_string_equal(is, page[i].is);
+    }
+}
+
+/* A page without a likely block has no text; it is not left to the rules unless it has hardly any. */
+static void test_nothing(void **state)
+{
+    struct html_names *names = malloc(sizeof *names);
+    struct html_tree t = {0};
+    struct content_page p = {0};
+    struct content_words *words = malloc(sizeof *words);
+    struct content_lexicon *lexicon = malloc(sizeof *lexicon);
+    uint8_t *skip;
+
+    (void)state;
+    html_names_init(names);
+    content_words_init(words);
+    content_lexicon_init(lexicon);
+    assert_int_equal(html_tree_parse(&t, names, span_of("<p>Something went wrong</p>" P1 "<p>x</p>"), 1000, 0, NULL), 0);
+    skip = calloc(t.n_nodes, 1);
+    assert_int_equal(content_page_read(&p, &t, words, lexicon, skip, span_of(""), span_of("")), 0);
+    assert_int_equal(p.n_blocks, 3);
+    p.score[0] = p.score[2] = -2000;
+    p.score[1] = -420;
+    assert_int_equal(content_keep_blocks(&p, &t, -420, skip), CONTENT_NONE);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_true(skip[p.block[i].first]);
+    memset(skip, 0, t.n_nodes);
+    p.score[1] = -410;
+    assert_int_equal(content_keep_blocks(&p, &t, -410, skip), CONTENT_FOUND);
+    assert_false(skip[p.block[1].first]);
+    assert_true(skip[p.block[2].first]);
+    memset(skip, 0, t.n_nodes);
+    assert_int_equal(html_tree_parse(&t, names, span_of("<p>Something went wrong</p>"), 1000, 0, NULL), 0);
+    assert_int_equal(content_page_read(&p, &t, words, lexicon, skip, span_of(""), span_of("")), 0);
+    p.score[0] = -2000;
+    assert_int_equal(content_keep_blocks(&p, &t, -2000, skip), CONTENT_FOUND);
+    assert_int_equal(content_keep_blocks(&p, &t, -1999, skip), CONTENT_UNKNOWN);
+    content_page_free(&p);
+    html_tree_free(&t);
+    free(skip);
+    free(names);
+    free(words);
+    free(lexicon);
+}
+
 static void test_forest(void **state)
 {
     void (*all[])(const struct content_forest *, const uint8_t *, size_t, int32_t *) = ISA_EACH(content_forest_run);
@@ -249,6 +354,7 @@ int main(void)
         cmocka_unit_test(test_noscript), cmocka_unit_test(test_posts), cmocka_unit_test(test_names),
         cmocka_unit_test(test_dialogs),  cmocka_unit_test(test_cards), cmocka_unit_test(test_kinds),
         cmocka_unit_test(test_name),     cmocka_unit_test(test_forest),
+        cmocka_unit_test(test_repeats),  cmocka_unit_test(test_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
