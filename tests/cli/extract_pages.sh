@@ -10,11 +10,11 @@ sentences=('The council met to talk about the old bridge over the river, which h
     'Shopkeepers on the north bank said that they had lost half of their customers, who drive to the next town instead.'
     'The mayor promised that buses would go every ten minutes from the autumn on, and that pupils would ride free.'
     'In the end the plan was accepted with nine votes against four, and the first drawings are due in a month.')
-# paragraphs FROM TO: of the article, each with its number.
+# paragraphs FROM TO: of the article, each with its number in all sentences: what others say word for word would go.
 paragraphs() {
     local i
     for ((i = $1; i <= $2; i++)); do
-        echo "<p>Paragraph $i: ${sentences[i % 6]} ${sentences[(i + 1) % 6]} ${sentences[(i + 2) % 6]}</p>"
+        echo "<p>Paragraph $i: ${sentences[i % 6]} Of item $i: ${sentences[(i + 1) % 6]} And to $i: ${sentences[(i + 2) % 6]}</p>"
     done
 }
 # times N TEXT: text N times.
