@@ -6,6 +6,7 @@
 #include "base/tool.h"
 #include "pipelines/ablation_put.h"
 #include "pipelines/fit_report.h"
+#include "pipelines/work_lock.h"
 
 struct args {
     struct ablation_conf conf;
@@ -34,12 +35,14 @@ static int show(const struct tool *t, const struct args *x, const struct ablatio
     return tool_end(t, EXIT_FINE);
 }
 
-/* The page and the statistics, then the table. */
+/* The page and the statistics, then the table.  Others that share the work folder say the same, one after the other. */
 static int tell(const struct ablation_finding *f, const struct ablation *a, struct err *e)
 {
     struct buf table = {0}, json = {0}, page = {0};
+    struct work_lock lock;
     int rc = 0;
 
+    TRY(work_lock_take(&lock, a->work, 0, 1, true, e));
     if (ablation_put_table(f, &table) < 0 || ablation_put_json(f, &json) < 0 || ablation_put_page(f, &page) < 0)
         rc = err_set(e, ERR_NOMEM, "out of memory for the results");
     if (rc == 0 && a->stats)
@@ -48,6 +51,7 @@ static int tell(const struct ablation_finding *f, const struct ablation *a, stru
         rc = file_write_all(a->report, buf_span(&page), e);
     if (rc == 0)
         fwrite(table.p, 1, table.n, stdout);
+    work_lock_release(&lock);
     buf_free(&table);
     buf_free(&json);
     buf_free(&page);

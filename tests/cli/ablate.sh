@@ -90,7 +90,7 @@ runs a.yaml.work >want.runs
 status "one process after the other gives the same" 0 ablate -j 1 --work one a.yaml
 runs one >got
 same "scores" got want.runs
-for _ in 1 2 3; do ablate -j 1 --work three a.yaml >>together 2>&1 & done
+for _ in 1 2 3; do quern ablate -q -j 1 --work three a.yaml >>together 2>&1 & done
 wait
 runs three >got
 same "three that share a folder too" got want.runs
@@ -99,7 +99,7 @@ equal "each says the whole" "$(grep -c 'pairs are decided' together)" 3
 # Kills: of it and so of what it has started.
 kills=0
 while [ $kills -lt "${KILLS:-8}" ]; do
-    ablate --work killed a.yaml >/dev/null 2>&1 &
+    quern ablate -q -j 2 --work killed a.yaml >/dev/null 2>&1 &
     sleep "$(awk -v k=$kills 'BEGIN { srand(k + 3); print .2 + rand() * 1.2 }')"
     kill -9 $! 2>/dev/null || break
     wait $! 2>/dev/null
@@ -108,7 +108,7 @@ done 2>/dev/null
 status "after kills it goes on" 0 ablate --work killed a.yaml
 runs killed >got
 same "to the same scores" got want.runs
-if [ $kills -gt 1 ]; then ok "it was killed"; else bad "it was killed" "$kills times"; fi
+if [ $kills -gt 0 ]; then ok "it was killed"; else bad "it was killed" "$kills times"; fi
 equal "nothing is left under a temporary name" "$(find killed -name '*.part')" ""
 rm -r killed/runs/noise-*
 status "what is removed is run again" 0 ablate --work killed a.yaml
@@ -121,6 +121,12 @@ sed 's/^  plain:.*/&\n  twice: {input: [good.jsonl, good.jsonl], without: [filte
 status "a further variant and seed" 0 ablate --seeds 3 --work a.yaml.work b.yaml
 equal "leave the runs that are there" "$(ls -l --time-style=full-iso a.yaml.work/runs/plain-*/1.json)" "$before"
 equal "and add theirs" "$(ls a.yaml.work/runs/twice-*/*.json a.yaml.work/runs/plain-*/*.json | wc -l)" 6
+
+status "models are kept" 0 ablate --keep-models --seeds 1 --work kept a.yaml
+quern checkpoint info kept/runs/share-*/1/model >out
+has "shares are the weights of a blend" out \
+    "3,$(echo kept/data/*/share)/000000_text_document,1,$(echo kept/data/*/share)/000001_text_document"
+has "the seed is a run's" out "  seed                                 1234"
 
 # Halving and the budget.
 status "halving" 0 ablate --halving --seeds 4 --work a.yaml.work a.yaml
