@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "curate/report/text_table.h"
+#include "pipelines/nodes.h"
 
 /* ---- accounts ---- */
 
@@ -20,7 +21,7 @@ static bool goes_through(const struct ablation_variant *v, const char *branch)
     return false;
 }
 
-/* The stages of the statistics that a variant goes through. */
+/* The stages of the statistics that a variant goes through, but for what sends documents to branches. */
 static int read_account(struct ablation_finding *f, int variant, const struct node *stages, struct err *e)
 {
     struct ablation_account *x = &f->account[variant];
@@ -29,7 +30,8 @@ static int read_account(struct ablation_finding *f, int variant, const struct no
     if (!x->stage)
         return err_set(e, ERR_NOMEM, "out of memory");
     for (const struct node *s = stages->child; s; s = s->next)
-        if (goes_through(&f->a->variant[variant], node_str(s, "branch")))
+        if (goes_through(&f->a->variant[variant], node_str(s, "branch")) &&
+            !span_is(span_of(node_str(s, "stage")), node_router.name))
             x->stage[x->n++] = s;
     if (x->n) {
         x->docs_in = (uint64_t)node_int(x->stage[0], "docs_in", 0);

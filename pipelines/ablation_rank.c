@@ -151,16 +151,23 @@ static bool is_before(const struct ranking *r, const int *upto, bool higher, int
     return higher ? a > b : a < b;
 }
 
-/* How much better one is than the other, at the seeds that both have. */
-static struct rank_interval gain_of(const struct rank_scores *x, int a, int b, double alpha)
+/* How many seeds of a variant count: what it was to have, where variants are stopped. */
+static int counted(const struct rank_scores *x, const int *upto, int v)
 {
+    return x->halving ? upto[v] : x->seeds;
+}
+
+/* How much better one is than the other, at the seeds that both have. */
+static struct rank_interval gain_of(const struct rank_scores *x, const int *upto, int a, int b, double alpha)
+{
+    int n = counted(x, upto, a) < counted(x, upto, b) ? counted(x, upto, a) : counted(x, upto, b);
     double gain[RANK_SEEDS];
 
-    for (int s = 0; s < x->seeds; s++) {
+    for (int s = 0; s < n; s++) {
         gain[s] = x->score[a * x->stride + s] - x->score[b * x->stride + s];
         gain[s] = x->higher ? gain[s] : -gain[s];
     }
-    return interval_of(gain, x->seeds, alpha);
+    return interval_of(gain, n, alpha);
 }
 
 /* Puts the variants in order, by insertion. */
@@ -191,14 +198,14 @@ int rank_variants(struct ranking *r, const struct rank_scores *x, const int *upt
         looks += rank_active(n, s, x->halving) < rank_active(n, s - 1, x->halving);
     r->comparisons = r->n_pairs * looks;
     for (int v = 0; v < n; v++)
-        r->score[v] = interval_of(x->score + v * x->stride, x->seeds, alpha);
+        r->score[v] = interval_of(x->score + v * x->stride, counted(x, upto, v), alpha);
     sort_variants(r, upto, x->higher);
     for (int i = 0, at = 0; i < n; i++)
         for (int k = i + 1; k < n; k++, at++) {
             struct ranked_pair *p = &r->pair[at];
 
             *p = (struct ranked_pair){.a = r->order[i], .b = r->order[k]};
-            p->gain = gain_of(x, p->a, p->b, alpha / r->comparisons);
+            p->gain = gain_of(x, upto, p->a, p->b, alpha / r->comparisons);
             if (p->gain.n > 1 && fabs(p->gain.mean) > p->gain.half)
                 p->decided = p->gain.mean > 0 ? 1 : -1;
         }

@@ -50,7 +50,7 @@ struct rank_scores {
 bool rank_schedule(const struct rank_scores *x, int *upto);
 /* How many variants are given seed s, from 0, of so many. */
 int rank_active(int variants, int s, bool halving);
-/* Ranks them; upto: what rank_schedule said.  ERR_NOMEM. */
+/* Ranks them; upto: what rank_schedule said; with halving no score beyond that counts.  ERR_NOMEM. */
 int rank_variants(struct ranking *r, const struct rank_scores *x, const int *upto, double alpha, struct err *e);
 void ranking_free(struct ranking *r);
 #endif

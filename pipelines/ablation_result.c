@@ -172,6 +172,16 @@ bool ablation_schedule(struct ablation_result *r, const struct ablation *a, bool
     return rank_schedule(&x, r->upto);
 }
 
+/* The seeds by which all variants have been run, from the first. */
+static int whole_seeds(const struct ablation_result *r, const struct ablation *a)
+{
+    for (int s = 0; s < a->seeds; s++)
+        for (int v = 0; v < a->n_variants; v++)
+            if (!ablation_has(r, a, v, s))
+                return s;
+    return (int)a->seeds;
+}
+
 int ablation_seeds(const struct ablation_result *r, const struct ablation *a, bool halving, double *mean)
 {
     double left = a->budget, sum = 0;
@@ -188,5 +198,7 @@ int ablation_seeds(const struct ablation_result *r, const struct ablation *a, bo
         left -= r->curated[g];
     while (n < a->seeds && (left -= *mean * rank_active(a->n_variants, n, halving)) >= 0)
         n++;
+    if (n < whole_seeds(r, a))
+        n = whole_seeds(r, a);
     return n ? n : 1;
 }

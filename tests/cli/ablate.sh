@@ -132,6 +132,7 @@ has "the seed is a run's" out "  seed                                 1234"
 status "halving" 0 ablate --halving --seeds 4 --work a.yaml.work a.yaml
 equal "stops the worse half after two seeds" "$(grep -c '^stopped after 2 seeds: ' out)" 2
 has "of which noise is one" out "stopped after 2 seeds: noise"
+equal "which counts by these seeds" "$(grep -oE '^noise +2 ' out | tr -s ' ')" "noise 2 "
 status "a budget of nothing" 0 ablate --budget 0.01s --work poor a.yaml
 has "is told" out "the budget is spent: some runs were not done"
 equal "and spent on one run at most" "$(ls poor/runs/*/*.json 2>/dev/null | wc -l)" 0
