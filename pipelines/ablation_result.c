@@ -73,7 +73,7 @@ static int read_data(struct ablation_data *d, const struct ablation *a, int v, s
         d->tokens += d->file_tokens[i];
     }
     if (!d->tokens)
-        return err_set(e, ERR_ARG, "variant '%s' has no tokens: no document was left", x->name);
+        return err_set(e, ERR_FORMAT, "variant '%s' has no tokens: no document was left", x->name);
     d->done = true;
     return 0;
 }

@@ -170,4 +170,10 @@ absent "none of it left anything" wrong.yaml.work
 sed 's/  filtered: {}/  filtered: {set: {filter: {preset: c4}}, input: sky.jsonl}/; /^  [ns]/d' a.yaml >empty.yaml
 status "inputs that are no documents" 3 ablate empty.yaml
 has "are told with the log" err "empty.yaml.work/data/"
+sed "s/^  filtered: {}/  filtered: {without: filter, add: {filter: {preset: [gopher-quality, gopher-repetition]}}, input: noise.jsonl}/; /^  [ns]/d" a.yaml >none.yaml
+status "a variant of which nothing is left" 3 ablate none.yaml
+has "is named" err "variant 'filtered' has no tokens: no document was left"
+sed "s/lr: 0.02/lr: 900000/" a.yaml >burst.yaml
+status "a training that fails" 3 ablate --work burst burst.yaml
+has "is told with its log" err "/log' has its messages"
 finish
