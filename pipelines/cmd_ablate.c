@@ -118,12 +118,12 @@ static int fit(int argc, char **argv)
         .details =
             "POINTS are what quern ablate --stats wrote of variants with weights, or JSON lines with the weights of sources and "
             "losses: {\"weights\": {\"web\": 0.7, \"books\": 0.3}, \"losses\": {\"prose\": 3.1, \"code\": 2.2}}. Three laws are "
-            "fitted to each target's loss; that one is believed which predicts mixtures best that were left out. The best weights "
-            "and their losses come with intervals by a bootstrap over mixtures; --propose writes mixtures to measure next.\n\n"
+            "fitted to each target's loss; that one is believed which predicts mixtures best that were left out. The best "
+            "weights and their losses come with intervals by a bootstrap over mixtures; --propose writes mixtures to measure.\n\n"
             "docs/scaling.md says more.",
         .example = "for w in .1 .3 .5 .7 .9; do\n"
-                   "  awk -v w=$w 'BEGIN { printf \"{\\\"weights\\\": {\\\"web\\\": %s, \\\"books\\\": %s}, \\\"loss\\\": %s}\\n\", "
-                   "w, 1 - w, 3 + (w - .6)^2 }'\n"
+                   "  awk -v w=$w 'BEGIN { printf \"{\\\"weights\\\": {\\\"web\\\": %s, \\\"books\\\": %s}, \\\"loss\\\": %s}\\n"
+                   "\", w, 1 - w, 3 + (w - .6)^2 }'\n"
                    "done >points.jsonl\n"
                    "quern ablate fit --most web=.8 points.jsonl",
     };
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
             "Each training is a process with one thread; -j says how many there are at once. An ablation that was killed goes on "
             "when it is started again, and started several times, on any machines that see the work folder, it shares the "
             "work.\n\n"
-            "`quern ablate fit` makes laws of the losses of mixtures, and finds the best; `quern ablate fit --help` has its options.\n\n"
+            "`quern ablate fit` makes laws of the losses of mixtures and finds the best (quern ablate fit --help).\n\n"
             "docs/ablation.md has the keys of the file.",
         .example = "seq 300 | sed 's/.*/{\"id\":\"&\",\"text\":\"the mill grinds & times\"}/' >mill.jsonl\n"
                    "quern tokenizer train -q --vocab-size 300 -o mill.json mill.jsonl\n"

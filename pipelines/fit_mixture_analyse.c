@@ -117,7 +117,7 @@ static int choose(struct mix_target *t, const struct mix_points *p, const char *
     }
     if (isfinite(least))
         return 0;
-    return err_set(e, ERR_FORMAT, "no fit of '%.100s' can be held against mixtures that it has not seen: measure more mixtures that "
+    return err_set(e, ERR_FORMAT, "no fit of '%.100s' can be held against mixtures that it has not seen: measure more that "
                    "differ in each source", name);
 }
 
@@ -203,8 +203,8 @@ static int check_points(const struct mix_points *p, const struct mix_conf *c, st
     free(a);
     if (rank == p->sources)
         return 0;
-    return err_set(e, ERR_FORMAT, "the mixtures do not tell source '%.100s' from those before it: its weight follows from theirs in "
-                   "all of them", p->source[rank]);
+    return err_set(e, ERR_FORMAT, "the mixtures do not tell source '%.100s' from those before it: its weight follows from "
+                   "theirs in all of them", p->source[rank]);
 }
 
 int mix_analyse(struct mix_analysis *a, const struct mix_points *points, const struct mix_conf *c, struct err *e)

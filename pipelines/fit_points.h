@@ -1,9 +1,9 @@
 /* pipelines/fit_points.h -- measured losses that fits are made of: of mixtures, or of sizes of models and numbers of tokens.
  *
  * JSON lines; a line {"weights": {"web": 0.7, "books": 0.3}, "losses": {"prose": 3.1, "code": 2.2}} is a mixture, with
- * "loss": 3.1 in place of "losses" where there is one; {"params": 1e6, "tokens": 2e7, "loss": 4.2} a size.  More keys may stand there.  What
- * quern ablate --stats wrote is taken as mixtures too: those of its variants that have weights, each seed a point, of the
- * evaluations whose scores are better the lower they are.
+ * "loss": 3.1 in place of "losses" where there is one; {"params": 1e6, "tokens": 2e7, "loss": 4.2} a size.  More keys may stand
+ * there.  What quern ablate --stats wrote is taken as mixtures too: those of its variants that have weights, each seed a
+ * point, of the evaluations whose scores are better the lower they are.
  */
 #ifndef PIPELINES_FIT_POINTS_H
 #define PIPELINES_FIT_POINTS_H

@@ -136,8 +136,8 @@ static int put_tests(const struct mix_finding *f, struct buf *b)
 
 int mix_put_table(const struct mix_finding *f, struct buf *b)
 {
-    TRY(buf_printf(b, "%d points of %d mixtures of %d sources; ranges have %g %% of %" PRId64 " bootstrap fits, seed %" PRId64 "\n\n",
-                   f->points.n, f->points.mixtures, f->points.sources, 100 * f->c->interval, f->c->draws, f->c->seed));
+    TRY(buf_printf(b, "%d points of %d mixtures of %d sources; ranges have %g %% of %" PRId64 " bootstrap fits, seed %" PRId64
+                   "\n\n", f->points.n, f->points.mixtures, f->points.sources, 100 * f->c->interval, f->c->draws, f->c->seed));
     TRY(put_forms(f, b));
     TRY(buf_putc(b, '\n'));
     TRY(put_best(f, b));

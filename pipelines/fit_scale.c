@@ -157,7 +157,7 @@ static int check_sizes(const struct scale_points *p, struct err *e)
     if (p->n < SCALE_LEAST)
         return err_set(e, ERR_FORMAT, "%d points; a fit of 5 numbers needs %d", p->n, SCALE_LEAST);
     if (params < SCALE_VALUES || tokens < SCALE_VALUES)
-        return err_set(e, ERR_FORMAT, "the points have %d different 'params' and %d different 'tokens'; an exponent needs %d of each",
+        return err_set(e, ERR_FORMAT, "the points have %d different 'params' and %d different 'tokens'; a fit needs %d of each",
                        params, tokens, SCALE_VALUES);
     return 0;
 }

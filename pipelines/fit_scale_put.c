@@ -69,9 +69,9 @@ static int put_command(const struct scale_finding *f, double params, double toke
 
     TRY(scale_shape(&m, params, c->vocab, c->seq, e));
     TRY(buf_printf(b, "\na model of %.4g parameters, its plan:\n", (double)model_config_params(&m)));
-    TRY(buf_printf(b, "  quern train --plan --plan-ranks 8 --plan-layouts 3 --bf16 --num-layers %" PRId64 " --hidden-size %" PRId64
-                   " --num-attention-heads %" PRId64 " --normalization RMSNorm --position-embedding-type rope --swiglu", m.layers, m.hidden,
-                   m.heads));
+    TRY(buf_printf(b, "  quern train --plan --plan-ranks 8 --plan-layouts 3 --bf16 --num-layers %" PRId64 " --hidden-size %"
+                   PRId64 " --num-attention-heads %" PRId64 " --normalization RMSNorm --position-embedding-type rope --swiglu",
+                   m.layers, m.hidden, m.heads));
     return buf_printf(b, " --disable-bias-linear --vocab-size %" PRId64 " --seq-length %" PRId64 " --global-batch-size %" PRId64
                       " --train-iters %.0f\n", c->vocab, c->seq, c->batch,
                       fmin(fmax(1, ceil(tokens / ((double)c->batch * (double)c->seq))), 1e15));
