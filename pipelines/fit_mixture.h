@@ -58,7 +58,7 @@ struct mix_analysis {
     double *noise;             /* (draws, targets) an error of a fit that left a mixture out, drawn */
 };
 
-struct mix_conf {
+struct mix_fit_conf {
     uint64_t seed;
     int draws, threads;
     int form; /* an enum mix_form, or MIX_FORMS: the best of all */
@@ -66,7 +66,7 @@ struct mix_conf {
 
 /* Fits all targets.  *a is to be freed whatever comes back; it borrows the points.  ERR_FORMAT: too few mixtures, or they do not
  * tell the sources apart; ERR_NOMEM. */
-int mix_analyse(struct mix_analysis *a, const struct mix_points *points, const struct mix_conf *c, struct err *e);
+int mix_analyse(struct mix_analysis *a, const struct mix_points *points, const struct mix_fit_conf *c, struct err *e);
 void mix_analysis_free(struct mix_analysis *a);
 /* The log of a target's loss at w by fit -1, to all points, or a draw. */
 double mix_predict(const struct mix_analysis *a, int target, int draw, const double *w);
@@ -81,8 +81,6 @@ struct mix_goal {
 double mix_goal_loss(const struct mix_analysis *a, const struct mix_goal *g, int draw, const double *w);
 /* The weights with the least, by projected gradients from equal weights. */
 void mix_best(const struct mix_analysis *a, const struct mix_goal *g, int draw, double *w);
-/* The nearest weights to v within the goal's bounds that sum to 1. */
-void mix_project(const struct mix_goal *g, int sources, const double *v, double *w);
 /* n mixtures to measure next, (n, sources): the best first, then those of 2000 drawn by Dirichlet(1) and brought within bounds
  * that are farthest from all that are measured or chosen.  ERR_NOMEM. */
 int mix_propose(const struct mix_analysis *a, const struct mix_goal *g, uint64_t seed, int n, double *w, struct err *e);

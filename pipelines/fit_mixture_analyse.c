@@ -11,7 +11,7 @@ enum { NOISE = 1 << 20 /* streams of random numbers: resampling has those below 
 /* What the threads share. */
 struct mix_work {
     struct mix_analysis *a;
-    const struct mix_conf *c;
+    const struct mix_fit_conf *c;
     int fits;        /* of a target and form: one to all points, and one without each mixture */
     atomic_int short_of_memory;
 };
@@ -155,7 +155,7 @@ static void draw_job(void *arg, int j)
 
 /* ---- the whole ---- */
 
-static int make_room(struct mix_analysis *a, const struct mix_conf *c, struct err *e)
+static int make_room(struct mix_analysis *a, const struct mix_fit_conf *c, struct err *e)
 {
     const struct mix_points *p = a->points;
     size_t draws = (size_t)c->draws * (size_t)p->targets;
@@ -184,7 +184,7 @@ static int make_room(struct mix_analysis *a, const struct mix_conf *c, struct er
 }
 
 /* Whether there are enough mixtures, and whether they tell the sources apart. */
-static int check_points(const struct mix_points *p, const struct mix_conf *c, struct err *e)
+static int check_points(const struct mix_points *p, const struct mix_fit_conf *c, struct err *e)
 {
     int least = mix_form_params(c->form == MIX_FORMS ? MIX_LINEAR : (enum mix_form)c->form, p->sources) + 1, rank;
     double x[FIT_PARAMS], *a;
@@ -207,7 +207,7 @@ static int check_points(const struct mix_points *p, const struct mix_conf *c, st
                    "theirs in all of them", p->source[rank]);
 }
 
-int mix_analyse(struct mix_analysis *a, const struct mix_points *points, const struct mix_conf *c, struct err *e)
+int mix_analyse(struct mix_analysis *a, const struct mix_points *points, const struct mix_fit_conf *c, struct err *e)
 {
     struct mix_work w = {.a = a, .c = c, .fits = points->mixtures + 1};
 

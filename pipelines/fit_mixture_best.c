@@ -42,8 +42,9 @@ static double clamped(const struct mix_goal *g, int i, double v)
     return fmin(fmax(v, g->least[i]), g->most[i]);
 }
 
-/* All are moved by as much, and kept within bounds: by how much, is found by halving. */
-void mix_project(const struct mix_goal *g, int sources, const double *v, double *w)
+/* The nearest weights to v within the goal's bounds that sum to 1: all are moved by as much and kept within bounds; by how much
+ * is found by halving. */
+static void mix_project(const struct mix_goal *g, int sources, const double *v, double *w)
 {
     double low = INFINITY, high = -INFINITY, sum = 0;
 

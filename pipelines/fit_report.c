@@ -302,7 +302,7 @@ static int propose(struct mix_finding *f, struct err *e)
 static int find_all(struct mix_finding *f, const char *const *files, int n, struct err *e)
 {
     const struct mix_report_conf *c = f->c;
-    const struct mix_conf how = {(uint64_t)c->seed, (int)c->draws, c->threads, c->form ? c->form - 1 : MIX_FORMS};
+    const struct mix_fit_conf how = {(uint64_t)c->seed, (int)c->draws, c->threads, c->form ? c->form - 1 : MIX_FORMS};
 
     TRY(mix_points_read(&f->points, files, n, e));
     TRY(read_targets(f, e));

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "pipelines/fit_report_put.h"
+#include "train/model_config.h"
 
 enum { WIDEST = 32768, WIDE = 2048, DEEPEST = 512 };
 
@@ -37,7 +38,8 @@ static struct model_config llama_shape(int64_t hidden, int64_t layers, int64_t v
                                  .vocab = vocab, .norm = NORM_RMS, .position = POSITION_ROPE, .mlp = MLP_SWIGLU, .no_bias = true};
 }
 
-int scale_shape(struct model_config *m, double params, int64_t vocab, int64_t seq, struct err *e)
+/* A Llama's shape with about so many parameters, about 100 times as wide as deep; heads of 64, from a width of 2048 on of 128. */
+static int scale_shape(struct model_config *m, double params, int64_t vocab, int64_t seq, struct err *e)
 {
     double least = INFINITY;
     struct model_config best = {0};

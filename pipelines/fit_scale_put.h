@@ -4,7 +4,6 @@
 
 #include "base/opt.h"
 #include "pipelines/fit_scale.h"
-#include "train/model_config.h"
 
 enum { SCALE_BUDGETS = 64 };
 
@@ -40,7 +39,4 @@ struct scale_report_text {
 };
 /* Does all of it.  Errors of points and fits; ERR_ARG names the option. */
 int scale_report(const struct scale_report_conf *c, const char *const *files, int n, struct scale_report_text *t, struct err *e);
-
-/* A Llama's shape with about so many parameters, about 100 times as wide as deep; heads of 64, from a width of 2048 on of 128. */
-int scale_shape(struct model_config *m, double params, int64_t vocab, int64_t seq, struct err *e);
 #endif

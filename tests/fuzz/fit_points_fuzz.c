@@ -1,4 +1,4 @@
-/* Any bytes as points of mixtures and of sizes: taken, with numbers that a fit can be made of, or refused with file and reason. */
+/* Any bytes as points of mixtures and of sizes: taken, with numbers for a fit, or refused with file and reason. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -158,7 +158,7 @@ static void sizes_as_scipy(void **state)
 static void mixtures_as_scipy(void **state)
 {
     static const enum mix_form form[] = {MIX_LINEAR, MIX_EXPONENTIAL, MIX_POWER};
-    const struct mix_conf c = {1, 0, 2, MIX_FORMS};
+    const struct mix_fit_conf c = {1, 0, 2, MIX_FORMS};
     struct mix_analysis a;
 
     (void)state;
@@ -184,7 +184,7 @@ static void best_weights_as_scipy(void **state)
     const double most[2][3] = {{1, 1, 1}, {.3, 1, .4}};
     struct mix_analysis a;
     struct mix_goal g = {.share = {1. / 3, 1. / 3, 1. / 3}};
-    const struct mix_conf c = {1, 0, 2, MIX_FORMS};
+    const struct mix_fit_conf c = {1, 0, 2, MIX_FORMS};
 
     (void)state;
     assert_int_equal(mix_analyse(&a, &mixtures, &c, &e), 0);
@@ -240,7 +240,7 @@ static void the_same_for_any_threads(void **state)
 {
     struct mix_analysis a, b;
     struct scale_fit f, g;
-    struct mix_conf m = {5, 8, 1, MIX_FORMS};
+    struct mix_fit_conf m = {5, 8, 1, MIX_FORMS};
     struct scale_conf s = {1e-3, 5, 8, 1};
 
     (void)state;
@@ -262,7 +262,7 @@ static void proposals_fill_the_space(void **state)
 {
     struct mix_analysis a;
     struct mix_goal g = {.share = {1}, .least = {0, .1, 0}, .most = {.5, 1, .6}};
-    const struct mix_conf c = {1, 0, 1, MIX_LINEAR};
+    const struct mix_fit_conf c = {1, 0, 1, MIX_LINEAR};
     double w[8 * 3];
 
     (void)state;
