@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records fits by scipy: points to tests/data/fit/scale.jsonl and mixtures.jsonl, the answers to answers.json beside them.
 
-    pip install scipy numpy;  python tests/record/fits.py
+    pip install -r tests/record/requirements-fits.txt;  python tests/record/fits.py
 
 Sizes: losses by the constants of arXiv:2404.10102 (a fit of Chinchilla's own points) with noise, of which a few points have much.
 The sum of Huber's loss of the errors of log L is least where scipy's least_squares ends from each of many starts, and root makes the

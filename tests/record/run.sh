@@ -194,7 +194,7 @@ elif [ ! -f "$header" ]; then
     leave fp8.sh "no $header"
 fi
 # Fits.
-step scipy fits.py -- $D/fit
+step fits fits.py -- $D/fit
 # Comparisons that keep nothing: quern beside the peer, on what is built.
 step datatrove parquet_diff.py -- $D/parquet
 step text mojibake_diff.py 2000 1 $D/clean/mojibake.jsonl -- $D/clean
