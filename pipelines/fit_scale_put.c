@@ -10,6 +10,7 @@
 #include "train/model_config.h"
 
 enum { WIDEST = 32768, WIDE = 2048, DEEPEST = 512 };
+#define FAR .1 /* log of the parameters of a shape over those that were asked for */
 
 /* The best model for a budget, with what the draws say. */
 struct scale_best {
@@ -70,7 +71,8 @@ static int put_command(const struct scale_finding *f, double params, double toke
     struct model_config m;
 
     TRY(scale_shape(&m, params, c->vocab, c->seq, e));
-    TRY(buf_printf(b, "\na model of %.4g parameters, its plan:\n", (double)model_config_params(&m)));
+    TRY(buf_printf(b, "\na model of %.4g parameters%s, its plan:\n", (double)model_config_params(&m),
+                   fabs(log((double)model_config_params(&m) / params)) > FAR ? " (with this vocabulary none is nearer)" : ""));
     TRY(buf_printf(b, "  quern train --plan --plan-ranks 8 --plan-layouts 3 --bf16 --num-layers %" PRId64 " --hidden-size %"
                    PRId64 " --num-attention-heads %" PRId64 " --normalization RMSNorm --position-embedding-type rope --swiglu",
                    m.layers, m.hidden, m.heads));

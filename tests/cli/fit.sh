@@ -96,6 +96,8 @@ plan=$(sed -n 's/^  \(quern train --plan .*\)/\1/p' one.txt)
 check "proposes a plan" test -n "$plan"
 # shellcheck disable=SC2086 # words
 status "which train takes" 0 $plan
+status "a model smaller than its vocabulary" 0 quern scale fit --draws 20 --params 1e5 --tokens 1e7 "$D/scale.jsonl"
+has "is said to be none" out "(with this vocabulary none is nearer)"
 what=(scale fit --draws 20)
 size() { echo "{\"params\": $1, \"tokens\": $2, \"loss\": $3}"; }
 wrong "too few sizes" "$(size 1e6 1e7 3)" "$(size 2e6 1e7 3)" -- "2 points; a fit of 5 numbers needs 6"
