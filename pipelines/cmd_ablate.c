@@ -121,9 +121,9 @@ static int fit(int argc, char **argv)
             "fitted to each target's loss; that one is believed which predicts mixtures best that were left out. The best "
             "weights and their losses come with intervals by a bootstrap over mixtures; --propose writes mixtures to measure.\n\n"
             "docs/scaling.md says more.",
-        .example = "for w in .1 .3 .5 .7 .9; do\n"
-                   "  awk -v w=$w 'BEGIN { printf \"{\\\"weights\\\": {\\\"web\\\": %s, \\\"books\\\": %s}, \\\"loss\\\": %s}\\n"
-                   "\", w, 1 - w, 3 + (w - .6)^2 }'\n"
+        .example = "for w in 0.1 0.3 0.5 0.7 0.9; do\n"
+                   "  awk -v w=$w 'BEGIN { printf \"{\\\"weights\\\": {\\\"web\\\": %s, \\\"books\\\": %s}, \", w, 1 - w\n"
+                   "    printf \"\\\"losses\\\": {\\\"news\\\": %s, \\\"novels\\\": %s}}\\n\", 2 + exp(-w), 2 + exp(w - 1) }'\n"
                    "done >points.jsonl\n"
                    "quern ablate fit --most web=.8 points.jsonl",
     };
