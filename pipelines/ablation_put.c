@@ -246,6 +246,20 @@ static int put_scores(const struct ablation_finding *f, int v, struct buf *b)
     return buf_putc(b, '}');
 }
 
+/* "weights":{"a.jsonl":0.5,..}, for quern ablate fit; nothing of a variant that has none. */
+static int put_weights(const struct node *weights, struct buf *b)
+{
+    if (!weights)
+        return 0;
+    TRY(json_put_key(b, "weights"));
+    TRY(buf_putc(b, '{'));
+    for (const struct node *n = weights->child; n; n = n->next) {
+        TRY(json_put_key(b, n->key.p));
+        TRY(json_put_num(b, n->num));
+    }
+    return buf_putc(b, '}');
+}
+
 static int put_variant(const struct ablation_finding *f, int place, struct buf *b)
 {
     int v = f->ranking.order[place];
@@ -256,10 +270,7 @@ static int put_variant(const struct ablation_finding *f, int place, struct buf *
     TRY(json_put_name(b, f->a->variant[v].name));
     TRY(json_put_count(b, "place", (uint64_t)place + 1));
     TRY(json_put_count(b, "seeds", (uint64_t)f->ranking.score[v].n));
-    if (f->a->variant[v].weights) {
-        TRY(json_put_key(b, "weights"));
-        TRY(ablation_put_node(b, f->a->variant[v].weights));
-    }
+    TRY(put_weights(f->a->variant[v].weights, b));
     TRY(put_scores(f, v, b));
     TRY(json_put_count(b, "docs_in", x->docs_in));
     TRY(json_put_count(b, "docs_out", x->docs_out));
