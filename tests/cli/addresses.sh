@@ -4,7 +4,8 @@
 # Inputs at addresses: the same documents as of files, through every fault that the tests' server knows.
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
 D=$ROOT/tests/data/parquet
-export QUERN_HTTP_TIMEOUT=1.2
+export QUERN_HTTP_TIMEOUT=12
+impatient='env QUERN_HTTP_TIMEOUT=1.2' # what is to fail by waiting in vain
 unset http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY
 : >log
 if quern clean http://127.0.0.1:1/x 2>&1 | grep -q 'addresses need libcurl\|was built without libcurl'; then
@@ -53,7 +54,8 @@ has 'it goes on at the byte where it was cut' log 'GET /cut/30000/d.jsonl bytes=
 
 # what does not hold is an error that names address, offset and reason, and nothing is published
 wrong() { # MODE STATUS WORDS
-    status "$1" "$2" quern clean -q "$H/$1/d.jsonl?key=secret" -o made.jsonl
+    # shellcheck disable=SC2086
+    status "$1" "$2" $impatient quern clean -q "$H/$1/d.jsonl?key=secret" -o made.jsonl
     has 'is named' err "$3"
     absent 'nothing is published' made.jsonl
     absent 'the query is in no message' "$(grep -l secret err)"
@@ -70,7 +72,7 @@ wrong silent/0 3 'no byte came for 0.3 seconds; tried '
 wrong redirect/6 3 'redirects'
 wrong escape/0 3 'rotocol'
 wrong garbage/0 3 'cannot read'
-status 'nobody there' 3 quern clean -q http://127.0.0.1:1/d.jsonl
+status 'nobody there' 3 $impatient quern clean -q http://127.0.0.1:1/d.jsonl
 has 'is named' err "cannot read 'http://127.0.0.1:1/d.jsonl' at offset 0: "
 status 'a password in an address' 2 quern clean -q http://me:word@127.0.0.1:1/d.jsonl
 has 'is refused' err 'an address with a user or a password in it is not read'
@@ -154,7 +156,7 @@ for m in store/000 store/002 lossy/000; do
 done
 rm -f parts.jsonl more.jsonl
 export AWS_ENDPOINT_URL=$H/store
-status 'a store that stays busy' 3 quern clean -q d.jsonl -o s3://999/made.jsonl
+status 'a store that stays busy' 3 $impatient quern clean -q d.jsonl -o s3://999/made.jsonl
 has 'is named' err "cannot write 's3://999/made.jsonl': the store answers 503 (SlowDown)"
 status 'a dataset' 2 quern tokenize --tokenizer tok.json --output-prefix s3://000/x d.jsonl
 has 'is a file here' err 'is no plain file: what is written to it cannot be kept'
