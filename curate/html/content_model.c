@@ -154,9 +154,15 @@ void content_first_features(struct content_page *p, const struct html_tree *t)
             text += p->block[k].text;
         }
         if (i > AROUND) {
+<<<<<<< HEAD
             const struct content_block *out = b - AROUND - 1;
             mass -= (uint64_t)out->text * content_probability(p->score[i - AROUND - 1]);
             text -= out->text;
+=======
+            b -= AROUND + 1;
+            mass -= (uint64_t)b->text * content_probability(p->score[i - AROUND - 1]);
+            text -= b->text;
+>>>>>>> d06996e (Main content: leaves looked up by bytes with AVX2, sums of neighbours go along, unknown words need one bit; less time, same bytes)
         }
         f[11 * stride + i] = mean_level(mass, text);
         f[14 * stride + i] = first_level(p->score[b->head]);
