@@ -154,15 +154,9 @@ void content_first_features(struct content_page *p, const struct html_tree *t)
             text += p->block[k].text;
         }
         if (i > AROUND) {
-<<<<<<< HEAD
             const struct content_block *out = b - AROUND - 1;
             mass -= (uint64_t)out->text * content_probability(p->score[i - AROUND - 1]);
             text -= out->text;
-=======
-            b -= AROUND + 1;
-            mass -= (uint64_t)b->text * content_probability(p->score[i - AROUND - 1]);
-            text -= b->text;
->>>>>>> d06996e (Main content: leaves looked up by bytes with AVX2, sums of neighbours go along, unknown words need one bit; less time, same bytes)
         }
         f[11 * stride + i] = mean_level(mass, text);
         f[14 * stride + i] = first_level(p->score[b->head]);
@@ -210,14 +204,14 @@ int32_t content_cut(const struct content_page *p)
 enum content_found content_keep_blocks(struct content_page *p, const struct html_tree *t, int32_t cut, uint8_t *skip)
 {
     enum { KEPT = 1, DROPPED = 2 };
-    enum { LIKELY = -415, COLUMNS_MIN = 100 }; /* a chance of .4; of a page that is known to say nothing */
+    enum { LIKELY = -415, COLUMNS_MIN = 100, PARA_MAX = 500 }; /* a chance of .4; of pages that say nothing, all and paragraphs */
     bool likely = false, any = false;
 
     for (uint32_t i = 0; i < p->n_blocks; i++) {
         likely = likely || p->score[i] >= LIKELY;
         any = any || p->score[i] >= cut;
     }
-    bool none = !likely && p->text >= COLUMNS_MIN;
+    bool none = !likely && p->text >= COLUMNS_MIN && p->node[0].para < PARA_MAX;
     for (uint32_t i = 0; i < t->n_nodes; i++)
         p->node[i].own = 0;
     for (uint32_t i = 0; i < p->n_blocks; i++) {

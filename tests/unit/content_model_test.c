@@ -309,6 +309,13 @@ static void test_nothing(void **state)
     p.score[0] = -2000;
     assert_int_equal(content_keep_blocks(&p, &t, -2000, skip), CONTENT_FOUND);
     assert_int_equal(content_keep_blocks(&p, &t, -1999, skip), CONTENT_UNKNOWN);
+    free(skip);
+    assert_int_equal(html_tree_parse(&t, names, span_of(P1 P2 P3 P4), 1000, 0, NULL), 0);
+    skip = calloc(t.n_nodes, 1);
+    assert_int_equal(content_page_read(&p, &t, words, lexicon, skip, span_of(""), span_of("")), 0);
+    for (uint32_t i = 0; i < p.n_blocks; i++)
+        p.score[i] = -2000;
+    assert_int_equal(content_keep_blocks(&p, &t, -1999, skip), CONTENT_UNKNOWN); /* much text: the rules decide */
     content_page_free(&p);
     html_tree_free(&t);
     free(skip);
