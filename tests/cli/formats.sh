@@ -183,7 +183,7 @@ tar -cf paper.tar paper
 status 'an e-print with figures' 0 quern extract paper.tar --stats t.json
 has 'is a document' out '{"id":"paper.tar/paper/main.tex"'
 has 'with what it inputs' out '"text":"One Only words. end\n"'
-has 'its figures are counted' t.json '"latex_files":1,"posts_files":0,"xml_files":0,"zip_files":0,"other_files":2'
+has 'its figures are counted' t.json '"latex_files":1,"posts_files":0,"xml_files":0,"zip_files":0,"record_lists":0,"other_files":2'
 
 # archives in archives, and faults in them
 tar -czf inner.tgz t/a.warc t/page paper/main.tex paper/README
