@@ -14,7 +14,7 @@
 # A script prints "ok - NAME", "not ok - NAME" or "skip - NAME: WHY" a case (see tests/lib.sh).
 # ONLY=PATTERN runs the files whose name has it, UNITS="trainer comm" of unit those alone; JOBS=N so many at a time.  Of a file that fails all is shown, of the others
 # a line; everything is in $B/tests.log, and what each file took in $B/tests.times.
-# A file that takes more than FILE_SECONDS (1800) fails: what its processes were doing is shown, and they are killed.
+# A file that takes more than FILE_SECONDS (2700) fails: what its processes were doing is shown, and they are killed.
 # Of programs built with sanitizers every report counts, whatever the test makes of it.
 set -u
 B=${B:-build}
@@ -22,7 +22,7 @@ ROOT=$PWD
 case $B in /*) build=$B ;; *) build=$ROOT/$B ;; esac
 PATH=$build/bin:$PATH
 SHARED=${SHARED:-}
-limit=${FILE_SECONDS:-1800}
+limit=${FILE_SECONDS:-2700}
 # The same order and the same numbers wherever it runs.
 LC_ALL=C.UTF-8
 # Who waits sleeps: on a busy machine spinning threads and ranks hold up those that work.
