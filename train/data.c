@@ -118,7 +118,7 @@ int data_ledgers(const struct train_config *c, struct buf *roots, struct err *e)
     return 0;
 }
 
-/* {"data-path":[word,...],"ledgers":[root,...] */
+/* {"data-path":[word,...],"ledgers":[root,...]; whether memory was short the buffer says. */
 static int put_paths(struct buf *b, const char *key, const struct opt_list *words, struct err *e)
 {
     char hex[2 * SHA256_SUM + 1];
@@ -134,7 +134,8 @@ static int put_paths(struct buf *b, const char *key, const struct opt_list *word
         TRY(root_of(words->v[i], hex, e));
         buf_printf(b, "%s\"%s\"", i ? "," : "[", hex);
     }
-    return buf_putc(b, ']');
+    buf_putc(b, ']');
+    return 0;
 }
 
 int data_describe(const struct train_config *c, struct buf *b, struct err *e)
