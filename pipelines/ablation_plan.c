@@ -152,8 +152,10 @@ static void name_branch(const struct ablation *a, const struct stage_tree *t, in
 {
     if (t->owner[b] >= 0)
         snprintf(name, 300, "%s", a->variant[t->owner[b]].name);
+    else if (b)
+        snprintf(name, 300, "shared %d", b);
     else
-        snprintf(name, 300, b ? "shared %d" : "", b);
+        *name = '\0';
 }
 
 /* The stages of a branch, a line each. */
