@@ -117,7 +117,7 @@ static uint32_t recall_word(const struct ngram_model *m, struct ngram_line *l, s
 
 int ngram_words(const struct ngram_model *m, struct ngram_line *l, struct span line)
 {
-    const char *p = line.p, *end = p + line.n, *start;
+    const char *p = line.n ? line.p : "", *end = p + line.n, *start;
     uint32_t word;
 
     buf_clear(&l->words);
