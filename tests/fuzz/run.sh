@@ -3,9 +3,9 @@
 # NAME_fuzz) in a corpus that is thrown away.  A finding is a case that fails, and its input stays in
 # NAME_fuzz-findings beside the fuzzer.
 set -u
-fuzzer=$1 seconds=$2
+fuzzer=$(realpath "$1") seconds=$2 # whole paths: a fuzzer may go to a folder of its own
 name=$(basename "$fuzzer" _fuzz)
-seeds=tests/fuzz/seeds/$name
+seeds=$PWD/tests/fuzz/seeds/$name
 found=$fuzzer-findings
 log=$fuzzer.log
 corpus=$(mktemp -d) || exit 1
