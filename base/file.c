@@ -103,6 +103,25 @@ int file_make_folder(const char *path, struct err *e)
     return 0;
 }
 
+int file_make_folders(const char *path, struct err *e)
+{
+    size_t n = strlen(path);
+    char part[4096];
+
+    if (n >= sizeof part)
+        return err_set(e, ERR_ARG, "the name of the folder '%.100s...' is too long", path);
+    for (size_t i = 1; i <= n; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        snprintf(part, sizeof part, "%.*s", (int)i, path);
+        if (mkdir(part, 0777) == 0)
+            TRY(file_sync_parent(part, e));
+        else if (errno != EEXIST)
+            return err_sys(e, ERR_IO, "cannot make the folder '%s'", part);
+    }
+    return 0;
+}
+
 int file_map_open(struct file_map *m, const char *path, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for who writes to a pipe */

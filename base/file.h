@@ -95,6 +95,8 @@ struct file_out;
 int file_create(struct file_out **f, const char *path, int level, struct err *e);
 /* Makes a folder unless it is there; the one that it stands in must be.  Objects need none.  ERR_IO. */
 int file_make_folder(const char *path, struct err *e);
+/* Makes a folder and those that it stands in, as far as they are not there, on disk when it returns.  ERR_ARG, ERR_IO. */
+int file_make_folders(const char *path, struct err *e);
 /* How file_create compresses what has this name; .parquet: lines of JSON become a Parquet file (docs/parquet.md), which has to be
  * a regular one. */
 enum file_codec file_codec_by_name(const char *path);

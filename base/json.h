@@ -67,6 +67,7 @@ int json_put_num(struct buf *b, double v);
 int json_put_key(struct buf *b, const char *key);
 /* A key, as above, and a number. */
 int json_put_count(struct buf *b, const char *key, uint64_t n);
+int json_put_real(struct buf *b, const char *key, double v);
 
 #ifdef __cplusplus
 }

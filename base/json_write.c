@@ -96,3 +96,9 @@ int json_put_count(struct buf *b, const char *key, uint64_t n)
     TRY(json_put_key(b, key));
     return json_put_int(b, (int64_t)n);
 }
+
+int json_put_real(struct buf *b, const char *key, double v)
+{
+    TRY(json_put_key(b, key));
+    return json_put_num(b, v);
+}

@@ -146,20 +146,26 @@ bool node_bool(const struct node *n, const char *key, bool fallback)
     return c && c->type == NODE_BOOL ? c->integer != 0 : fallback;
 }
 
-int node_put_json(struct buf *b, const struct node *n)
+int node_put_json(struct buf *b, const struct node *n, const char *gap)
 {
     bool map = n->type == NODE_MAP, list = n->type == NODE_LIST;
 
+    if (n->type == NODE_NULL)
+        return buf_puts(b, "null");
     if (!map && !list)
         return n->type == NODE_STR ? json_put_string(b, n->str) : buf_put_span(b, n->str);
     TRY(buf_putc(b, map ? '{' : '['));
     for (const struct node *c = n->child; c; c = c->next) {
-        TRY(c != n->child ? buf_putc(b, ',') : 0);
+        if (c != n->child) {
+            TRY(buf_putc(b, ','));
+            TRY(buf_puts(b, gap));
+        }
         if (map) {
             TRY(json_put_string(b, c->key));
             TRY(buf_putc(b, ':'));
+            TRY(buf_puts(b, gap));
         }
-        TRY(node_put_json(b, c));
+        TRY(node_put_json(b, c, gap));
     }
     return buf_putc(b, map ? '}' : ']');
 }

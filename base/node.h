@@ -44,8 +44,8 @@ int node_parse_yaml(struct arena *a, struct span text, struct node **root, struc
 int node_load_json(struct arena *a, const char *path, struct node **root, struct err *e);
 int node_load_yaml(struct arena *a, const char *path, struct node **root, struct err *e);
 
-/* Appends it as JSON again, without blanks; numbers as they were written. */
-int node_put_json(struct buf *b, const struct node *n);
+/* Appends it as JSON again, which is YAML too; numbers as they were written.  gap: what follows commas and colons, "" or " ". */
+int node_put_json(struct buf *b, const struct node *n, const char *gap);
 
 /* The child of a MAP with this key, or NULL (also when n is NULL or no MAP). */
 const struct node *node_get(const struct node *n, const char *key);

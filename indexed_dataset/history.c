@@ -125,7 +125,7 @@ static int parse_data(struct history *h, const struct node *list, struct err *e)
         if (c->type != NODE_MAP)
             rc = err_set(e, ERR_FORMAT, "data that is no object");
         else
-            rc = node_put_json(&text, c) < 0 ? no_memory(e) : find_data(h, buf_span(&text), &number, e);
+            rc = node_put_json(&text, c, "") < 0 ? no_memory(e) : find_data(h, buf_span(&text), &number, e);
         if (rc == 0 && (size_t)number + 1 != h->n_data)
             rc = err_set(e, ERR_FORMAT, "the same data twice");
     }

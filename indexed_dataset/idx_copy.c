@@ -347,7 +347,7 @@ static int put_sums(struct buf *b, const struct part *p, const struct idx_totals
 
         if (n) {
             buf_printf(b, "%s\"%s\":", b->n ? "," : "", keys[i]);
-            node_put_json(b, n);
+            node_put_json(b, n, "");
         }
     }
     arena_free(&a);

@@ -76,8 +76,6 @@ double ablation_duration(const char *text);
 
 /* Makes keys and texts of the plans of all groups, and finds the branches that variants go through.  ERR_NOMEM. */
 int ablation_plans(struct ablation *a, struct err *e);
-/* Appends a tree of nodes as JSON, which is YAML too. */
-int ablation_put_node(struct buf *b, const struct node *n);
 /* Where things are in the work folder: the folder of a group, or a variant's dataset (its prefix, or with weights the folder of
  * a dataset for each input), or its runs. */
 void ablation_group_path(const struct ablation *a, int group, char path[4096]);

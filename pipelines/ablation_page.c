@@ -207,10 +207,6 @@ static int put_drops(struct buf *b, const struct ablation_finding *f, int v, con
 
 static int put_curation(struct buf *b, const struct ablation_finding *f)
 {
-    double curated = 0;
-
-    for (int g = 0; g < f->a->n_groups; g++)
-        curated += f->r->curated[g];
     TRY(buf_puts(b, "<h2>Documents</h2>\n<div class=\"o\"><table><tr><th>variant</th><th>stage</th>"
                     "<th class=\"n\">documents in</th><th class=\"n\">out</th>"
                     "<th class=\"n\">text in</th><th class=\"n\">out</th><th>dropped by</th></tr>\n"));
@@ -221,7 +217,7 @@ static int put_curation(struct buf *b, const struct ablation_finding *f)
             TRY(put_drops(b, f, v, f->account[v].stage[i]));
     }
     return buf_printf(b, "</table></div>\n<p>Processor seconds: %.1f in all, of which curation took %.1f (what variants have in"
-                      " common once).</p>\n", ablation_spent(f->r, f->a), curated);
+                      " common once).</p>\n", ablation_spent(f->r, f->a), ablation_curated(f->r, f->a));
 }
 
 int ablation_put_page(const struct ablation_finding *f, struct buf *b)

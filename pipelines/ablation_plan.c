@@ -42,33 +42,13 @@ void ablation_runs_path(const struct ablation *a, int variant, char path[4096])
     snprintf(path, 4096, "%s/runs/%s-%s", a->work, a->variant[variant].name, a->variant[variant].key);
 }
 
-int ablation_put_node(struct buf *b, const struct node *n)
-{
-    bool map = n->type == NODE_MAP;
-
-    if (n->type == NODE_STR)
-        return json_put_string(b, n->str);
-    if (!map && n->type != NODE_LIST)
-        return n->type == NODE_NULL ? buf_puts(b, "null") : buf_put_span(b, n->str);
-    TRY(buf_putc(b, map ? '{' : '['));
-    for (const struct node *c = n->child; c; c = c->next) {
-        TRY(c == n->child ? 0 : buf_puts(b, ", "));
-        if (map) {
-            TRY(json_put_string(b, c->key));
-            TRY(buf_puts(b, ": "));
-        }
-        TRY(ablation_put_node(b, c));
-    }
-    return buf_putc(b, map ? '}' : ']');
-}
-
 /* The child of a stage with this text, made if it is not there; -1: out of memory. */
 static int child_of(struct ablation *a, struct stage_tree *t, int parent, const struct node *stage)
 {
     struct buf text = {0};
     int at = -1;
 
-    if (ablation_put_node(&text, stage) == 0) {
+    if (node_put_json(&text, stage, " ") == 0) {
         for (int i = parent + 1; i < t->n && at < 0; i++)
             at = t->at[i].parent == parent && span_eq(t->at[i].text, buf_span(&text)) ? i : -1;
         if (at < 0) {
@@ -184,13 +164,13 @@ static int put_end(const struct ablation *a, int variant, struct buf *b)
 static int put_own(const struct ablation_variant *v, const struct stage_tree *t, struct buf *b)
 {
     TRY(buf_puts(b, "input: "));
-    TRY(ablation_put_node(b, v->input));
+    TRY(node_put_json(b, v->input, " "));
     if (!v->source && (t->n == 1 || t->at[1].branch))
         return buf_puts(b, "\nstages: []\n");
     TRY(buf_puts(b, "\nstages:\n"));
     if (v->source) {
         TRY(buf_puts(b, "  - "));
-        TRY(ablation_put_node(b, v->source));
+        TRY(node_put_json(b, v->source, " "));
         TRY(buf_putc(b, '\n'));
     }
     return put_stages(t, 0, b, "");

@@ -94,16 +94,6 @@ double ablation_seconds(const struct ablation_finding *f, int v)
     return sum;
 }
 
-static int add_num(struct text_table *t, const char *format, double v)
-{
-    char s[32];
-
-    if (!isfinite(v))
-        return text_table_add(t, span_of("-"));
-    snprintf(s, sizeof s, format, v);
-    return text_table_add(t, span_of(s));
-}
-
 const char *ablation_verdict(const struct ranked_pair *p)
 {
     return p->decided == 0 ? "not decided" : p->decided > 0 ? "worse" : "better";
@@ -117,15 +107,15 @@ static int add_row(struct text_table *t, const struct ablation_finding *f, int p
 
     TRY(text_table_add(t, span_of(f->a->variant[v].name)));
     TRY(text_table_add_int(t, (uint64_t)s->n));
-    TRY(add_num(t, "%.4f", s->mean));
-    TRY(add_num(t, "%.4f", s->half));
-    TRY(add_num(t, "%+.4f", !p ? NAN : ablation_higher(f->r, f->a->ranked) ? -p->gain.mean : p->gain.mean));
-    TRY(add_num(t, "%.4f", p ? p->gain.half : NAN));
+    TRY(text_table_add_as(t, "%.4f", s->mean));
+    TRY(text_table_add_as(t, "%.4f", s->half));
+    TRY(text_table_add_as(t, "%+.4f", !p ? NAN : ablation_is_loss(f->r->metric[f->a->ranked]) ? p->gain.mean : -p->gain.mean));
+    TRY(text_table_add_as(t, "%.4f", p ? p->gain.half : NAN));
     TRY(text_table_add(t, span_of(p ? ablation_verdict(p) : "first")));
     TRY(text_table_add_int(t, f->account[v].docs_out));
     TRY(text_table_add_int(t, f->r->data[v].tokens));
-    TRY(add_num(t, "%.2f", ablation_epochs(f, v)));
-    return add_num(t, "%.1f", ablation_seconds(f, v));
+    TRY(text_table_add_as(t, "%.2f", ablation_epochs(f, v)));
+    return text_table_add_as(t, "%.1f", ablation_seconds(f, v));
 }
 
 /* The other evaluations, a column each: mean and half of the interval. */
@@ -208,17 +198,11 @@ int ablation_put_table(const struct ablation_finding *f, struct buf *b)
 
 /* ---- JSON ---- */
 
-static int put_number(struct buf *b, const char *key, double v)
-{
-    TRY(json_put_key(b, key));
-    return json_put_num(b, v);
-}
-
 static int put_interval(struct buf *b, struct rank_interval s)
 {
-    TRY(put_number(b, "mean", s.mean));
-    TRY(put_number(b, "low", s.mean - s.half));
-    return put_number(b, "high", s.mean + s.half);
+    TRY(json_put_real(b, "mean", s.mean));
+    TRY(json_put_real(b, "low", s.mean - s.half));
+    return json_put_real(b, "high", s.mean + s.half);
 }
 
 /* {"books":{"mean":..,"low":..,"high":..,"scores":[..]}} of a variant. */
@@ -254,8 +238,7 @@ static int put_weights(const struct node *weights, struct buf *b)
     TRY(json_put_key(b, "weights"));
     TRY(buf_putc(b, '{'));
     for (const struct node *n = weights->child; n; n = n->next) {
-        TRY(json_put_key(b, n->key.p));
-        TRY(json_put_num(b, n->num));
+        TRY(json_put_real(b, n->key.p, n->num));
     }
     return buf_putc(b, '}');
 }
@@ -277,13 +260,13 @@ static int put_variant(const struct ablation_finding *f, int place, struct buf *
     TRY(json_put_count(b, "bytes_in", x->bytes_in));
     TRY(json_put_count(b, "bytes_out", x->bytes_out));
     TRY(json_put_count(b, "tokens", f->r->data[v].tokens));
-    TRY(put_number(b, "epochs", ablation_epochs(f, v)));
-    TRY(put_number(b, "cpu_seconds", ablation_seconds(f, v)));
+    TRY(json_put_real(b, "epochs", ablation_epochs(f, v)));
+    TRY(json_put_real(b, "cpu_seconds", ablation_seconds(f, v)));
     TRY(json_put_key(b, "stages"));
     TRY(buf_putc(b, '['));
     for (int i = 0; i < x->n; i++) {
         TRY(i ? buf_puts(b, ",\n ") : 0);
-        TRY(ablation_put_node(b, x->stage[i]));
+        TRY(node_put_json(b, x->stage[i], " "));
     }
     return buf_puts(b, "]}");
 }
@@ -307,21 +290,17 @@ static int put_pair(const struct ablation_finding *f, const struct ranked_pair *
 
 int ablation_put_json(const struct ablation_finding *f, struct buf *b)
 {
-    double curated = 0;
-
-    for (int g = 0; g < f->a->n_groups; g++)
-        curated += f->r->curated[g];
     TRY(buf_putc(b, '{'));
     TRY(json_put_key(b, "ranked_by"));
     TRY(json_put_name(b, f->a->eval[f->a->ranked].name));
     TRY(json_put_count(b, "tokens_a_run", (uint64_t)(f->a->steps * f->a->step_tokens)));
     TRY(json_put_count(b, "seeds", (uint64_t)f->r->seeds));
-    TRY(put_number(b, "false_decisions", f->ranking.alpha));
+    TRY(json_put_real(b, "false_decisions", f->ranking.alpha));
     TRY(json_put_count(b, "comparisons", (uint64_t)f->ranking.comparisons));
     TRY(json_put_key(b, "finished"));
     TRY(buf_puts(b, f->r->finished ? "true" : "false"));
-    TRY(put_number(b, "curate_cpu_seconds", curated));
-    TRY(put_number(b, "cpu_seconds", ablation_spent(f->r, f->a)));
+    TRY(json_put_real(b, "curate_cpu_seconds", ablation_curated(f->r, f->a)));
+    TRY(json_put_real(b, "cpu_seconds", ablation_spent(f->r, f->a)));
     TRY(json_put_key(b, "variants"));
     TRY(buf_putc(b, '['));
     for (int i = 0; i < f->a->n_variants; i++)

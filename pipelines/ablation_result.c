@@ -9,9 +9,9 @@
 #include "pipelines/ablation_rank.h"
 #include "pipelines/ablation_run.h"
 
-bool ablation_higher(const struct ablation_result *r, int eval)
+bool ablation_is_loss(const char *metric)
 {
-    return !strstr(r->metric[eval], "perplexity") && !strstr(r->metric[eval], "bits");
+    return strstr(metric, "perplexity") || strstr(metric, "bits");
 }
 
 int ablation_result_open(struct ablation_result *r, const struct ablation *a, struct err *e)
@@ -141,12 +141,19 @@ int ablation_result_read(struct ablation_result *r, const struct ablation *a, st
     return 0;
 }
 
-double ablation_spent(const struct ablation_result *r, const struct ablation *a)
+double ablation_curated(const struct ablation_result *r, const struct ablation *a)
 {
     double sum = 0;
 
     for (int g = 0; g < a->n_groups; g++)
         sum += r->curated[g];
+    return sum;
+}
+
+double ablation_spent(const struct ablation_result *r, const struct ablation *a)
+{
+    double sum = ablation_curated(r, a);
+
     for (int i = 0; i < a->n_variants * a->seeds; i++)
         sum += r->seconds[i];
     return sum;
@@ -160,7 +167,7 @@ bool ablation_has(const struct ablation_result *r, const struct ablation *a, int
 struct rank_scores ablation_scores(const struct ablation_result *r, const struct ablation *a, int eval)
 {
     return (struct rank_scores){.score = r->score + (int64_t)eval * a->n_variants * a->seeds, .variants = a->n_variants,
-                                .seeds = (int)a->seeds, .stride = (int)a->seeds, .higher = ablation_higher(r, eval)};
+                                .seeds = (int)a->seeds, .stride = (int)a->seeds, .higher = !ablation_is_loss(r->metric[eval])};
 }
 
 bool ablation_schedule(struct ablation_result *r, const struct ablation *a, bool halving)
@@ -184,7 +191,7 @@ static int whole_seeds(const struct ablation_result *r, const struct ablation *a
 
 int ablation_seeds(const struct ablation_result *r, const struct ablation *a, bool halving, double *mean)
 {
-    double left = a->budget, sum = 0;
+    double left = a->budget - ablation_curated(r, a), sum = 0;
     int n = 0, runs = 0;
 
     for (int i = 0; i < a->n_variants * a->seeds; i++) {
@@ -194,8 +201,6 @@ int ablation_seeds(const struct ablation_result *r, const struct ablation *a, bo
     *mean = runs ? sum / runs : 0;
     if (!a->budget)
         return (int)a->seeds;
-    for (int g = 0; g < a->n_groups; g++)
-        left -= r->curated[g];
     while (n < a->seeds && (left -= *mean * rank_active(a->n_variants, n, halving)) >= 0)
         n++;
     if (n < whole_seeds(r, a))

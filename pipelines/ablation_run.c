@@ -160,8 +160,7 @@ static int finish_group(const struct runner *r, const struct ablation_slot *s, d
     ablation_unit_file(r->a, &s->u, "stats.json", path);
     rc = node_load_json(&mem, path, &stats, e);
     buf_putc(&b, '{');
-    json_put_key(&b, "cpu_seconds");
-    json_put_num(&b, seconds);
+    json_put_real(&b, "cpu_seconds", seconds);
     json_put_count(&b, "bad", rc == 0 ? (uint64_t)node_int(stats, "bad", 0) : 0);
     buf_puts(&b, "}\n");
     ablation_unit_file(r->a, &s->u, "done.json", path);
@@ -186,10 +185,8 @@ static int put_scores(const struct runner *r, const struct node *tasks, struct b
         buf_putc(b, '{');
         json_put_key(b, "metric");
         json_put_string(b, metrics->child->key);
-        json_put_key(b, "value");
-        json_put_num(b, node_num(metrics->child, "value", NAN));
-        json_put_key(b, "error");
-        json_put_num(b, node_num(metrics->child, "error", NAN));
+        json_put_real(b, "value", node_num(metrics->child, "value", NAN));
+        json_put_real(b, "error", node_num(metrics->child, "error", NAN));
         buf_putc(b, '}');
     }
     return 0;
@@ -215,10 +212,8 @@ static int finish_run(const struct runner *r, const struct ablation_slot *s, dou
     if (rc == 0)
         rc = put_scores(r, node_get(root, "tasks"), &b, e);
     buf_putc(&b, '}');
-    json_put_key(&b, "train_seconds");
-    json_put_num(&b, s->train_seconds);
-    json_put_key(&b, "eval_seconds");
-    json_put_num(&b, seconds);
+    json_put_real(&b, "train_seconds", s->train_seconds);
+    json_put_real(&b, "eval_seconds", seconds);
     buf_puts(&b, "}\n");
     ablation_runs_path(r->a, s->u.number, runs);
     snprintf(result, sizeof result, "%s/%d.json", runs, s->u.seed + 1);
@@ -261,17 +256,6 @@ static int ended(struct runner *r, struct ablation_slot *s, int status, double s
 
 /* ---- what is to be done ---- */
 
-static int make_folders(const char *path, struct err *e)
-{
-    char part[4096];
-
-    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
-        TRY(file_make_folder(part, e));
-    }
-    return file_make_folder(path, e);
-}
-
 static bool is_there(const struct runner *r, const struct ablation_slot *s)
 {
     char folder[4096], path[4200];
@@ -292,7 +276,7 @@ static int take(struct runner *r, enum ablation_activity activity, int unit, int
         s++;
     *s = (struct ablation_slot){.u = {activity, unit, seed}};
     ablation_unit_folder(r->a, &s->u, folder);
-    TRY(make_folders(folder, e));
+    TRY(file_make_folders(folder, e));
     rc = work_lock_try(&s->lock, folder, e);
     if (rc <= 0)
         return rc;

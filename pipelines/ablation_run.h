@@ -39,8 +39,8 @@ struct ablation_result {
     bool spent;      /* the budget left some undone */
 };
 
-/* Whether more of this metric is better. */
-bool ablation_higher(const struct ablation_result *r, int eval);
+/* Whether less of a metric is better. */
+bool ablation_is_loss(const char *metric);
 /* Room for results, none read yet.  *r is to be freed whatever comes back.  ERR_NOMEM. */
 int ablation_result_open(struct ablation_result *r, const struct ablation *a, struct err *e);
 void ablation_result_free(struct ablation_result *r, const struct ablation *a);
@@ -54,7 +54,8 @@ struct rank_scores ablation_scores(const struct ablation_result *r, const struct
 bool ablation_schedule(struct ablation_result *r, const struct ablation *a, bool halving);
 /* How many seeds the budget leaves, by what runs have cost: *mean seconds each (0: none is known); at least 1. */
 int ablation_seeds(const struct ablation_result *r, const struct ablation *a, bool halving, double *mean);
-/* Processor seconds on record. */
+/* Processor seconds on record: of curation, and in all. */
+double ablation_curated(const struct ablation_result *r, const struct ablation *a);
 double ablation_spent(const struct ablation_result *r, const struct ablation *a);
 /* Does all of it.  An error of a command names the file that has its messages. */
 int ablation_run(const struct ablation_conf *c, struct ablation_result *r, struct err *e);

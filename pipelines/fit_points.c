@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/node.h"
+#include "pipelines/ablation_run.h"
 
 #define SHARE_ERROR 1e-6 /* how far from 1 a sum of weights may be */
 #define COUNT_MOST 1e30  /* parameters, tokens */
@@ -168,11 +169,6 @@ static int read_mixture(void *arg, const struct node *line, struct err *e)
 
 /* ---- statistics of an ablation ---- */
 
-static bool is_loss(const char *metric)
-{
-    return metric && (strstr(metric, "perplexity") || strstr(metric, "bits"));
-}
-
 /* Score s of each evaluation; more: there is one.  A run that is not done yet has null and is no point. */
 static int read_scores(struct mix_reader *r, const struct node *variant, int s, bool *more, struct err *e)
 {
@@ -183,11 +179,12 @@ static int read_scores(struct mix_reader *r, const struct node *variant, int s, 
     TRY(read_weights(p, node_get(variant, "weights"), false, e));
     *more = false;
     for (const struct node *n = node_get(variant, "evaluations")->child; n; n = n->next) {
+        const char *metric = node_str(n, "metric");
         const struct node *scores = node_get(n, "scores"), *score = scores && scores->type == NODE_LIST ? scores->child : NULL;
 
         for (int i = 0; i < s && score; i++)
             score = score->next;
-        if (!is_loss(node_str(n, "metric")))
+        if (!metric || !ablation_is_loss(metric))
             continue;
         *more |= score != NULL;
         if (!score || score->type == NODE_NULL)

@@ -128,12 +128,6 @@ static int read_at(struct mix_finding *f, struct mix_row *row, const char *text,
 
 /* ---- ranges ---- */
 
-void fit_range_of(double *x, int n, double share, double *low, double *high)
-{
-    *low = fit_quantile(x, n, (1 - share) / 2);
-    *high = fit_quantile(x, n, (1 + share) / 2);
-}
-
 /* The range of numbers x, of fits, and of y, of runs: one of each for each draw. */
 static struct fit_range range_of(const struct mix_finding *f, double value, double *x, double *y)
 {

@@ -8,14 +8,6 @@
 #include "base/json.h"
 #include "pipelines/ablation.h"
 
-int fit_cell(struct text_table *t, const char *format, double v)
-{
-    char s[64];
-
-    snprintf(s, sizeof s, format, v);
-    return text_table_add(t, span_of(isfinite(v) ? s : "-"));
-}
-
 int fit_heads(struct text_table *t, const char *names)
 {
     t->columns = 1;
@@ -34,19 +26,13 @@ int fit_end_table(struct text_table *t, int rc, struct buf *b)
     return rc;
 }
 
-int fit_put_number(struct buf *b, const char *key, double v)
-{
-    TRY(json_put_key(b, key));
-    return json_put_num(b, v);
-}
-
 int fit_put_range(struct buf *b, const struct fit_range *r)
 {
-    TRY(fit_put_number(b, "loss", r->value));
-    TRY(fit_put_number(b, "low", r->low));
-    TRY(fit_put_number(b, "high", r->high));
-    TRY(fit_put_number(b, "run_low", r->run_low));
-    return fit_put_number(b, "run_high", r->run_high);
+    TRY(json_put_real(b, "loss", r->value));
+    TRY(json_put_real(b, "low", r->low));
+    TRY(json_put_real(b, "high", r->high));
+    TRY(json_put_real(b, "run_low", r->run_low));
+    return json_put_real(b, "run_high", r->run_high);
 }
 
 /* ---- a table ---- */
@@ -64,11 +50,11 @@ static int put_forms(const struct mix_finding *f, struct buf *b)
         if (rc == 0)
             rc = text_table_add(&t, span_of(mix_form_name(x->form)));
         if (rc == 0)
-            rc = fit_cell(&t, "%.3f %%", 100 * x->error[x->form]);
+            rc = text_table_add_as(&t, "%.3f %%", 100 * x->error[x->form]);
         if (rc == 0)
-            rc = fit_cell(&t, "%.4f", x->correlation[x->form]);
+            rc = text_table_add_as(&t, "%.4f", x->correlation[x->form]);
         for (int k = 0; k < MIX_FORMS && rc == 0; k++)
-            rc = fit_cell(&t, "%.3f %%", 100 * x->error[k]);
+            rc = text_table_add_as(&t, "%.3f %%", 100 * x->error[k]);
     }
     return fit_end_table(&t, rc, b);
 }
@@ -83,7 +69,7 @@ static int put_best(const struct mix_finding *f, struct buf *b)
 
         rc = text_table_add(&t, span_of(f->points.source[i]));
         for (int k = 0; k < 5 && rc == 0; k++)
-            rc = fit_cell(&t, "%.4f", v[k]);
+            rc = text_table_add_as(&t, "%.4f", v[k]);
     }
     return fit_end_table(&t, rc, b);
 }
@@ -92,11 +78,11 @@ static int put_range_cells(struct text_table *t, const char *mixture, const char
 {
     TRY(text_table_add(t, span_of(mixture)));
     TRY(text_table_add(t, span_of(target)));
-    TRY(fit_cell(t, "%.4f", r->value));
-    TRY(fit_cell(t, "%.4f", r->low));
-    TRY(fit_cell(t, "%.4f", r->high));
-    TRY(fit_cell(t, "%.4f", r->run_low));
-    return fit_cell(t, "%.4f", r->run_high);
+    TRY(text_table_add_as(t, "%.4f", r->value));
+    TRY(text_table_add_as(t, "%.4f", r->low));
+    TRY(text_table_add_as(t, "%.4f", r->high));
+    TRY(text_table_add_as(t, "%.4f", r->run_low));
+    return text_table_add_as(t, "%.4f", r->run_high);
 }
 
 static int put_predictions(const struct mix_finding *f, struct buf *b)
@@ -125,9 +111,9 @@ static int put_tests(const struct mix_finding *f, struct buf *b)
         if (rc == 0)
             rc = text_table_add_int(&t, (uint64_t)f->tests.n);
         if (rc == 0)
-            rc = fit_cell(&t, "%.3f %%", 100 * x->error);
+            rc = text_table_add_as(&t, "%.3f %%", 100 * x->error);
         if (rc == 0)
-            rc = fit_cell(&t, "%.4f", x->correlation);
+            rc = text_table_add_as(&t, "%.4f", x->correlation);
         if (rc == 0)
             rc = text_table_add_int(&t, (uint64_t)x->inside);
     }
@@ -164,7 +150,7 @@ static int put_sources(const struct mix_finding *f, const char *key, const doubl
     TRY(json_put_key(b, key));
     TRY(buf_putc(b, '{'));
     for (int i = 0; i < f->points.sources; i++)
-        TRY(fit_put_number(b, f->points.source[i], v[i]));
+        TRY(json_put_real(b, f->points.source[i], v[i]));
     return buf_putc(b, '}');
 }
 
@@ -182,8 +168,8 @@ static int put_target(const struct mix_finding *f, int target, struct buf *b)
             continue;
         TRY(json_put_key(b, mix_form_name((enum mix_form)k)));
         TRY(buf_putc(b, '{'));
-        TRY(fit_put_number(b, "error", x->error[k]));
-        TRY(fit_put_number(b, "rank_correlation", x->correlation[k]));
+        TRY(json_put_real(b, "error", x->error[k]));
+        TRY(json_put_real(b, "rank_correlation", x->correlation[k]));
         TRY(json_put_key(b, "parameters"));
         TRY(buf_putc(b, '['));
         for (int i = 0; i < mix_form_params((enum mix_form)k, f->points.sources); i++) {
@@ -196,8 +182,8 @@ static int put_target(const struct mix_finding *f, int target, struct buf *b)
     if (f->tests.n) {
         TRY(buf_puts(b, ",\"test\":{\"points\":"));
         TRY(json_put_int(b, f->tests.n));
-        TRY(fit_put_number(b, "error", f->test[target].error));
-        TRY(fit_put_number(b, "rank_correlation", f->test[target].correlation));
+        TRY(json_put_real(b, "error", f->test[target].error));
+        TRY(json_put_real(b, "rank_correlation", f->test[target].correlation));
         TRY(json_put_count(b, "within", (uint64_t)f->test[target].inside));
         TRY(buf_putc(b, '}'));
     }
@@ -227,7 +213,7 @@ int mix_put_json(const struct mix_finding *f, struct buf *b)
 {
     TRY(buf_printf(b, "{\"points\":%d,\"mixtures\":%d,\"seed\":%" PRId64 ",\"draws\":%" PRId64, f->points.n, f->points.mixtures,
                    f->c->seed, f->c->draws));
-    TRY(fit_put_number(b, "interval", f->c->interval));
+    TRY(json_put_real(b, "interval", f->c->interval));
     TRY(json_put_key(b, "targets"));
     TRY(buf_putc(b, '{'));
     for (int t = 0; t < f->points.targets; t++)
@@ -265,7 +251,7 @@ static int put_settings(const struct node *root, const char *of, struct buf *b)
             continue;
         TRY(json_put_name(b, n->key.p));
         TRY(buf_puts(b, ": "));
-        TRY(ablation_put_node(b, n));
+        TRY(node_put_json(b, n, " "));
         TRY(buf_putc(b, '\n'));
     }
     return 0;

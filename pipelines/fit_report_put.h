@@ -36,15 +36,11 @@ struct mix_finding {
     double *proposal;                     /* (propose, sources) */
 };
 
-/* Quantiles of n numbers, which are sorted, with this share of them between. */
-void fit_range_of(double *x, int n, double share, double *low, double *high);
-/* A cell, "-" where the number is none; the first row, "a|b|c", which sets the columns; the end: appends the table, unless rc
- * says that it is not whole, and frees it.  Errors of buf_put. */
-int fit_cell(struct text_table *t, const char *format, double v);
+/* The first row of a table, "a|b|c", which sets the columns; the end: appends the table, unless rc says that it is not whole, and
+ * frees it.  Errors of buf_put. */
 int fit_heads(struct text_table *t, const char *names);
 int fit_end_table(struct text_table *t, int rc, struct buf *b);
-/* "key":v, and the keys of a range, of an object in JSON. */
-int fit_put_number(struct buf *b, const char *key, double v);
+/* The keys of a range, of an object in JSON. */
 int fit_put_range(struct buf *b, const struct fit_range *r);
 /* Append: errors of buf_put; mix_put_proposal: those of the ablation's file too. */
 int mix_put_table(const struct mix_finding *f, struct buf *b);

@@ -164,7 +164,7 @@ static int read_budgets(struct scale_finding *f, struct err *e)
 static int number_row(struct text_table *t, const char *const *format, const double *v)
 {
     for (int i = 0; i < t->columns; i++)
-        TRY(fit_cell(t, format[i], v[i]));
+        TRY(text_table_add_as(t, format[i], v[i]));
     return 0;
 }
 
@@ -179,11 +179,11 @@ static int put_law(const struct scale_finding *f, struct buf *b)
     for (int i = 0; i < 5 && rc == 0; i++) {
         rc = text_table_add(&t, span_of(name[i]));
         if (rc == 0)
-            rc = fit_cell(&t, "%.5g", v[i]);
+            rc = text_table_add_as(&t, "%.5g", v[i]);
         if (rc == 0)
-            rc = fit_cell(&t, "%.5g", f->low[i]);
+            rc = text_table_add_as(&t, "%.5g", f->low[i]);
         if (rc == 0)
-            rc = fit_cell(&t, "%.5g", f->high[i]);
+            rc = text_table_add_as(&t, "%.5g", f->high[i]);
     }
     return fit_end_table(&t, rc, b);
 }
@@ -285,15 +285,15 @@ static int put_json(const struct scale_finding *f, struct buf *b)
 
     law_numbers(&f->fit.law, v);
     TRY(buf_printf(b, "{\"points\":%d,\"seed\":%" PRId64 ",\"draws\":%" PRId64, f->points.n, f->c->seed, f->c->draws));
-    TRY(fit_put_number(b, "interval", f->c->interval));
-    TRY(fit_put_number(b, "objective", f->fit.objective));
-    TRY(fit_put_number(b, "error", f->fit.error));
+    TRY(json_put_real(b, "interval", f->c->interval));
+    TRY(json_put_real(b, "objective", f->fit.objective));
+    TRY(json_put_real(b, "error", f->fit.error));
     for (int i = 0; i < 5; i++) {
         TRY(json_put_key(b, name[i]));
         TRY(buf_putc(b, '{'));
-        TRY(fit_put_number(b, "value", v[i]));
-        TRY(fit_put_number(b, "low", f->low[i]));
-        TRY(fit_put_number(b, "high", f->high[i]));
+        TRY(json_put_real(b, "value", v[i]));
+        TRY(json_put_real(b, "low", f->low[i]));
+        TRY(json_put_real(b, "high", f->high[i]));
         TRY(buf_putc(b, '}'));
     }
     TRY(buf_puts(b, ",\"budgets\":["));
@@ -301,19 +301,19 @@ static int put_json(const struct scale_finding *f, struct buf *b)
         const struct scale_best *x = &f->best[i];
 
         TRY(buf_puts(b, i ? ",{" : "{"));
-        TRY(fit_put_number(b, "flops", x->flops));
-        TRY(fit_put_number(b, "params", x->there ? x->params : NAN));
-        TRY(fit_put_number(b, "params_low", x->params_low));
-        TRY(fit_put_number(b, "params_high", x->params_high));
-        TRY(fit_put_number(b, "tokens", x->there ? x->tokens : NAN));
+        TRY(json_put_real(b, "flops", x->flops));
+        TRY(json_put_real(b, "params", x->there ? x->params : NAN));
+        TRY(json_put_real(b, "params_low", x->params_low));
+        TRY(json_put_real(b, "params_high", x->params_high));
+        TRY(json_put_real(b, "tokens", x->there ? x->tokens : NAN));
         TRY(x->there ? fit_put_range(b, &x->loss) : 0);
         TRY(buf_putc(b, '}'));
     }
     TRY(buf_putc(b, ']'));
     if (f->c->params > 0) {
         TRY(buf_puts(b, ",\"target\":{"));
-        TRY(fit_put_number(b, "params", f->c->params));
-        TRY(fit_put_number(b, "tokens", f->c->tokens));
+        TRY(json_put_real(b, "params", f->c->params));
+        TRY(json_put_real(b, "tokens", f->c->tokens));
         TRY(fit_put_range(b, &f->target));
         TRY(buf_putc(b, '}'));
     }

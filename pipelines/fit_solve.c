@@ -354,6 +354,12 @@ double fit_quantile(double *x, int n, double p)
     return i + 1 < n ? x[i] + (at - i) * (x[i + 1] - x[i]) : x[n - 1];
 }
 
+void fit_range_of(double *x, int n, double share, double *low, double *high)
+{
+    *low = fit_quantile(x, n, (1 - share) / 2);
+    *high = fit_quantile(x, n, (1 + share) / 2);
+}
+
 /* The rank of each, from 1. */
 static void set_ranks(const double *x, int n, double *rank)
 {

@@ -37,6 +37,8 @@ double fit_uniform(uint64_t seed, uint64_t stream, uint64_t i);
 void fit_resample(uint64_t seed, uint64_t stream, int n, double *weight);
 /* The p-quantile of n numbers, between neighbours linear (numpy's default); sorts them.  NAN of none. */
 double fit_quantile(double *x, int n, double p);
+/* Where the middle share of n numbers begins and ends; sorts them. */
+void fit_range_of(double *x, int n, double share, double *low, double *high);
 /* Spearman's rank correlation, equal numbers with their mean rank.  NAN: one of both is constant.  ranks: room for 2 n. */
 double fit_rank_correlation(const double *x, const double *y, int n, double *ranks);
 #endif

@@ -80,27 +80,6 @@ void checkpoint_sweep(const char *dir)
     remove_leftovers(dir, true);
 }
 
-static int make_folders(const char *dir, struct err *e)
-{
-    char path[PATH_ROOM];
-    size_t n = strlen(dir);
-
-    if (n + 192 > sizeof path)
-        return err_set(e, ERR_ARG, "folder name too long: '%s'", dir);
-    memcpy(path, dir, n + 1);
-    for (size_t i = 1; i <= n; i++) {
-        if (path[i] != '/' && path[i] != '\0')
-            continue;
-        path[i] = '\0';
-        if (mkdir(path, 0777) == 0)
-            TRY(file_sync_parent(path, e));
-        else if (errno != EEXIST)
-            return err_sys(e, ERR_IO, "cannot make folder '%s'", path);
-        path[i] = dir[i];
-    }
-    return 0;
-}
-
 static void temporary(const struct checkpoint_folder *f, char path[PATH_ROOM])
 {
     snprintf(path, PATH_ROOM, "%s/.iter_%07" PRId64 ".%016" PRIx64 ".tmp", f->dir, f->step, f->mark);
@@ -131,7 +110,7 @@ int checkpoint_begin(struct checkpoint_folder *f, struct err *e)
     struct timespec now;
     int rc = 0;
 
-    TRY(make_folders(f->dir, e));
+    TRY(file_make_folders(f->dir, e));
     remove_leftovers(f->dir, false);
     for (int i = 0; i < BEGIN_TRIES && rc == 0; i++) {
         /* Ranks of a killed run may live on for a while; they must not meet these. */

@@ -32,6 +32,15 @@ int text_table_add_num(struct text_table *t, double v)
     return text_table_add(t, span_of(s));
 }
 
+int text_table_add_as(struct text_table *t, const char *format, double v)
+{
+    char s[64] = "-";
+
+    if (isfinite(v))
+        snprintf(s, sizeof s, format, v);
+    return text_table_add(t, span_of(s));
+}
+
 static int width(const char *s)
 {
     int n = 0;

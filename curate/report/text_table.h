@@ -15,6 +15,8 @@ int text_table_add(struct text_table *t, struct span cell);
 int text_table_add_int(struct text_table *t, uint64_t v);
 /* Six significant digits; "-" for NAN. */
 int text_table_add_num(struct text_table *t, double v);
+/* As the format of one double says; "-" for what is not finite. */
+int text_table_add_as(struct text_table *t, const char *format, double v);
 /* n cells. */
 int text_table_add_cells(struct text_table *t, int n, const char *const *cell);
 /* Appends the table with `indent` blanks before each row, and empties it. */
