@@ -36,6 +36,7 @@ struct ablation_variant {
     const char *tokenizer;
     int group;                 /* of those that are curated by one plan */
     char **file;               /* the inputs, in order */
+    const struct node **share; /* of each: the entry of weights that it has a part of; NULL without weights */
     int n_files;
     char data[ABLATION_KEY];   /* a hash of what decides on its tokens */
     char key[ABLATION_KEY];

@@ -109,7 +109,8 @@ static struct node *plan_of(struct ablation *a, const struct ablation_variant *v
 static int note_inputs(struct ablation *a, struct ablation_variant *v, const struct plan *p, struct err *e)
 {
     v->file = arena_calloc(&a->arena, (size_t)p->n_inputs + 1, sizeof *v->file);
-    if (!v->file)
+    v->share = arena_calloc(&a->arena, (size_t)p->n_inputs + 1, sizeof *v->share);
+    if (!v->file || !v->share)
         return ablation_no_memory(e);
     for (; v->n_files < p->n_inputs; v->n_files++) {
         const char *name = p->input[v->n_files];
@@ -121,6 +122,7 @@ static int note_inputs(struct ablation *a, struct ablation_variant *v, const str
         v->file[v->n_files] = (char *)(uintptr_t)copy.p;
         while (w && fnmatch(w->key.p, name, 0) != 0)
             w = w->next;
+        v->share[v->n_files] = w;
         if (v->weights && !w)
             return ablation_wrong(a, v->weights->line, e, "weights has no share for input '%s'", name);
     }

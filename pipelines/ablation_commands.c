@@ -1,6 +1,5 @@
 #include "pipelines/ablation_commands.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -50,25 +49,15 @@ void ablation_unit_file(const struct ablation *a, const struct ablation_unit *u,
     snprintf(path, 4300, "%s/%s", folder, name);
 }
 
-/* The pattern whose share an input has. */
-static const struct node *share_of(const struct ablation_variant *v, int file)
-{
-    const struct node *w = v->weights->child;
-
-    while (w && fnmatch(w->key.p, v->file[file], 0) != 0)
-        w = w->next;
-    return w;
-}
-
 /* The weight of an input: what it has, by tokens, of the share of all that match its pattern. */
 static double weight_of(const struct ablation_variant *v, const struct ablation_data *d, int file)
 {
-    const struct node *share = share_of(v, file);
+    const struct node *share = v->share[file];
     double all = 0;
 
     for (int i = 0; i < v->n_files; i++)
-        all += share_of(v, i) == share ? (double)d->file_tokens[i] : 0;
-    return share && all > 0 ? share->num * (double)d->file_tokens[file] / all : 0;
+        all += v->share[i] == share ? (double)d->file_tokens[i] : 0;
+    return all > 0 ? share->num * (double)d->file_tokens[file] / all : 0;
 }
 
 /* The datasets of a variant; with weights a blend of those that have tokens. */
