@@ -5,7 +5,8 @@
  * After each step its plan stands, op by op (train/plan_ops.h); the ops that plans know are kept in $QUERN_DEVICE_FILE.
  * Seconds are of the best of seven runs after two, by events; updates of some micro-batches the mean of four
  * after three, by the clock, with CUDA graphs where the model allows them and nothing else is said.
- *     gpu_train_bench [SECONDS [TOKENS]]     what is not done after SECONDS is left out; what matters most comes first
+ *     gpu_train_bench [SECONDS [TOKENS [NAME]]]   what is not done after SECONDS (0: no limit) is left out, what matters most comes
+ * first; NAME: that job alone, in this process, as profilers like it
  * What does not run leaves the others alone (tests/jobs.h). */
 #include <unistd.h>
 
@@ -96,6 +97,12 @@ int main(int argc, char **argv)
 
     dup2(STDOUT_FILENO, STDERR_FILENO); /* what the backend notes stands where it belongs */
     tokens = argc > 2 ? atoll(argv[2]) : tokens;
+    if (argc > 3) {
+        int i = 0;
+        while (i < jobs.n && strcmp(all[i].name, argv[3]) != 0)
+            i++;
+        return i == jobs.n || open_gpu() < 0 ? 2 : measure(i);
+    }
     rc = jobs_run(&jobs, &r);
     return rc < 0 ? 2 : r.failed > 0;
 }

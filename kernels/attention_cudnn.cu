@@ -4,11 +4,11 @@
 
 #include "kernels/attention_mma.cuh"
 
-/* Attention as graphs of small operations, which cuDNN recognises and runs as one kernel: 14 operations forward, 21 backward (23
+/* Attention as graphs of small operations, which cuDNN recognises and runs as one kernel: 14 operations forward, 22 backward (24
  * where heads share keys), causal, without dropout, as many keys as queries.  Plans are kept by shape. */
 
 /* What a tensor outside of the graph is called; those inside count on from INNER. */
-enum { ID_Q = 1, ID_K, ID_V, ID_O, ID_STATS, ID_SCALE, ID_MASKED, ID_DOUT, ID_DQ, ID_DK, ID_DV, ID_DQ_SUM, IDS,
+enum { ID_Q = 1, ID_K, ID_V, ID_O, ID_STATS, ID_SCALE, ID_MASKED, ID_DOUT, ID_DQ, ID_DK, ID_DV, ID_DQ_SUM, ID_DELTA, ID_ONE, IDS,
         INNER = 100 };
 enum { PLANS = 64, KEPT = 256, OPS = 24, PROPOSALS = 8 };
 enum { AT_Q, AT_K, AT_V, AT_O, AT_DOUT, AT_DQ, AT_DK, AT_DV };
@@ -226,10 +226,12 @@ static void backward_graph(struct graph *g)
 {
     void *q = view(g, ID_Q, AT_Q, false), *k = view(g, ID_K, AT_K, true), *v = view(g, ID_V, AT_V, true);
     void *dout = view(g, ID_DOUT, AT_DOUT, false), *scale = scalar(g, ID_SCALE);
-    void *delta = rows(g), *stats = dense(g, DNN_DATA_FLOAT, ID_STATS, 1, 0);
+    void *delta = dense(g, DNN_DATA_FLOAT, ID_DELTA, 1, 0), *stats = dense(g, DNN_DATA_FLOAT, ID_STATS, 1, 0);
     void *o = view(g, ID_O, AT_O, false), *s, *p, *ds, *sum;
 
-    reduce(g, DNN_REDUCE_ADD, both(g, DNN_POINTWISE_MUL, dout, o, dense(g, DNN_DATA_FLOAT, 0, g->s->d, 0)), delta);
+    /* without the product, which scales by what dropout keeps, 9.19's engine takes a graph and reads where nothing is */
+    sum = reduce(g, DNN_REDUCE_ADD, both(g, DNN_POINTWISE_MUL, dout, o, dense(g, DNN_DATA_FLOAT, 0, g->s->d, 0)), rows(g));
+    both(g, DNN_POINTWISE_MUL, sum, scalar(g, ID_ONE), delta);
     s = masked_scores(g, q, k, scale);
     p = pointwise(g, DNN_POINTWISE_EXP, both(g, DNN_POINTWISE_SUB, s, stats, scores(g)), NULL, NULL, scores(g), -1);
     gradient(g, reshape(g, p, turned(g)), dout, ID_DV, AT_DV);
@@ -475,10 +477,10 @@ int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attentio
                         struct err *e)
 {
     const struct attention_view more[4] = {dout, dq, dk, dv};
-    float scale = p->scale, masked = -1e30f;
+    float scale = p->scale, masked = -1e30f, one = 1;
     struct dnn_shape s = shape_of(p, more);
     struct dnn_plan *plan = NULL;
-    size_t sum = round256(p->b * p->heads * p->t * p->d * 4);
+    size_t sum = round256(p->b * p->heads * p->t * p->d * 4), delta = round256(p->b * p->heads * p->t * 4);
     void *at[IDS] = {}, *mem;
     bool all = fits(dt, p);
 
@@ -489,11 +491,12 @@ int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attentio
         TRY(plan_of(dev, &s, must, &plan, e));
     if (!plan)
         return 0;
-    TRY(cuda_scratch(dev, &mem, sum + round256(plan->workspace + 1), e));
+    TRY(cuda_scratch(dev, &mem, sum + delta + round256(plan->workspace + 1), e));
     at[ID_Q] = p->q.p, at[ID_K] = p->k.p, at[ID_V] = p->v.p, at[ID_O] = p->o.p, at[ID_STATS] = p->lse;
     at[ID_DOUT] = dout.p, at[ID_DQ] = dq.p, at[ID_DK] = dk.p, at[ID_DV] = dv.p;
-    at[ID_SCALE] = &scale, at[ID_MASKED] = &masked, at[ID_DQ_SUM] = mem;
+    at[ID_SCALE] = &scale, at[ID_MASKED] = &masked, at[ID_ONE] = &one;
+    at[ID_DQ_SUM] = mem, at[ID_DELTA] = (char *)mem + sum;
     if (dnn_wants_zeros(dnn_of(dev)->api->version()))
         TRY(cuda_fill(dev, mem, 0, sum, e));
-    return execute(dev, plan, at, (char *)mem + sum, must, did, e);
+    return execute(dev, plan, at, (char *)mem + sum + delta, must, did, e);
 }

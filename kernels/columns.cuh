@@ -4,7 +4,7 @@
 
 #include "kernels/lanes.cuh"
 
-enum { COLUMN_RANGES = 16 };
+enum { COLUMN_RANGES = 32 };
 
 /* Parts of so many rows, and a kernel's grid of a part by blocks of so many threads. */
 static inline int column_parts(int64_t rows) { return (int)(rows < 32 * 512 ? (rows + 31) / 32 : 512); }
@@ -13,25 +13,34 @@ static inline dim3 column_grid(int parts, int64_t cols, unsigned threads)
     return dim3((unsigned)parts, (unsigned)((packs_of(cols) + threads - 1) / threads));
 }
 
-/* The sums of columns i on of x, or of its squares, over the rows of part blockIdx.x. */
+/* The sums of columns i on of x, or of its squares, over the rows of part blockIdx.x.  So many rows at a time are on their way: a
+ * narrow matrix has few warps. */
+enum { COLUMN_ROWS = 8 };
 template <enum dtype DT, bool SQUARES>
 static __device__ __forceinline__ pack column_part(const void *x, int64_t i, int64_t rows, int64_t cols, int64_t ld)
 {
-    int64_t p = blockIdx.x, parts = gridDim.x;
+    int64_t p = blockIdx.x, parts = gridDim.x, end = (p + 1) * rows / parts;
+    bool packed = cols - i >= PACK && ((uintptr_t)x | (uintptr_t)ld * dtype_bytes<DT>()) % 16 == 0;
     pack s = {};
 
-#pragma unroll 4
-    for (int64_t r = p * rows / parts; r < (p + 1) * rows / parts; r++) {
-        pack v = pack_get<DT>(x, r * ld + i, cols - i);
+    for (int64_t r = p * rows / parts; r < end; r += COLUMN_ROWS) {
+        stored<DT> v[COLUMN_ROWS];
 #pragma unroll
-        for (int j = 0; j < PACK; j++)
-            s.v[j] = SQUARES ? fmaf(v.v[j], v.v[j], s.v[j]) : s.v[j] + v.v[j];
+        for (int k = 0; k < COLUMN_ROWS; k++)
+            v[k] = stored_get<DT>(x, (r + k) * ld + i, r + k < end ? cols - i : 0, packed);
+#pragma unroll
+        for (int k = 0; k < COLUMN_ROWS; k++) {
+            pack add = stored_pack<DT>(v[k]);
+#pragma unroll
+            for (int j = 0; j < PACK; j++)
+                s.v[j] = SQUARES ? fmaf(add.v[j], add.v[j], s.v[j]) : s.v[j] + add.v[j];
+        }
     }
     return s;
 }
 
 /* a[i] += the sum of column i of part (parts, a_n + b_n); b[i] the same of column a_n + i; NULL: not wanted.
- * A warp has 32 columns and one of 16 ranges of the parts, which are added in order. */
+ * A warp has 32 columns and one of 32 ranges of the parts, which are added in order. */
 static __global__ void __launch_bounds__(32 * COLUMN_RANGES)
     columns_kernel(float *a, int64_t a_n, float *b, int64_t b_n, const float *part, int parts)
 {
@@ -42,7 +51,7 @@ static __global__ void __launch_bounds__(32 * COLUMN_RANGES)
     float s = 0;
 
     if (i < row)
-#pragma unroll 4
+#pragma unroll 8
         for (int g = lo; g < hi; g++)
             s += part[g * row + i];
     sum[range][lane] = s;

@@ -15,15 +15,18 @@
 extern "C" {
 #endif
 
-/* One row of floats a tensor: this, then its largest absolute value in each of the last steps, the one under
- * way first. */
+/* One row of floats a tensor, fp8_row_floats long: this, then its largest absolute value in each of the last steps, the one
+ * under way first. */
 enum fp8_cell {
-    FP8_MAX,     /* the largest number of its format, fp8_max() */
-    FP8_NOW,     /* largest absolute value of the tensor at hand, for scaling by that alone */
-    FP8_SCALE,   /* 0: none yet */
-    FP8_INVERSE, /* 1 / scale */
+    FP8_MAX,         /* the largest number of its format, fp8_max() */
+    FP8_NOW,         /* largest absolute value of the tensor at hand, for scaling by that alone */
+    FP8_SCALE = 3,   /* 0: none yet */
+    FP8_INVERSE = 4, /* 1 / scale; of a row that is aligned to FP8_ALIGN bytes, where products want it */
     FP8_HISTORY
 };
+enum { FP8_ALIGN = 16 }; /* of what a product multiplies by: cuBLASLt refuses others (13.1: status 15, without a reason) */
+/* So that each of many rows is aligned as the first is. */
+static inline int64_t fp8_row_floats(int64_t history) { return (FP8_HISTORY + history + 3) / 4 * 4; }
 
 /* The sum of a product in FP8 goes over a multiple of so many (cuBLAS, "Tensor Core Usage"), and so its matrices' rows are. */
 enum { FP8_WHOLE = 16 };

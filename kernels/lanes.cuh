@@ -141,6 +141,37 @@ template <enum dtype DT> static __device__ __forceinline__ void pack_put(void *p
     }
 }
 
+/* Eight elements as they lie in memory. */
+template <enum dtype DT> struct stored {
+    uint4 w[DT == DTYPE_BF16 ? 1 : 2];
+};
+/* Elements i .. i + 7, zeros from `left` on; packed: a pack is whole or none of it is there, at a multiple of 16. */
+template <enum dtype DT>
+static __device__ __forceinline__ stored<DT> stored_get(const void *p, int64_t i, int64_t left, bool packed)
+{
+    stored<DT> r = {};
+
+    if (left <= 0)
+        return r;
+    if (packed) {
+        const uint4 *at = (const uint4 *)((const char *)p + i * dtype_bytes<DT>());
+        r.w[0] = at[0];
+        if (DT == DTYPE_F32)
+            r.w[DT == DTYPE_F32] = at[1];
+    } else {
+        pack x;
+#pragma unroll
+        for (int j = 0; j < PACK; j++)
+            x.v[j] = j < left ? one_get<DT>(p, i + j) : 0.0f;
+        pack_put_whole<DT>((char *)&r, x);
+    }
+    return r;
+}
+template <enum dtype DT> static __device__ __forceinline__ pack stored_pack(const stored<DT> &x)
+{
+    return pack_whole<DT>((const char *)&x);
+}
+
 /* ---- sums ---- */
 
 template <typename T> static __device__ __forceinline__ T warp_sum(T x)

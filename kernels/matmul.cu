@@ -234,17 +234,20 @@ static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan
     return best;
 }
 
-/* Where the result is bf16 the parts of a split k are added up in fp32, and rounded once. */
-static uint32_t reductions(const struct lt_key *k)
+/* Where the result is bf16 the parts of a split k are added up in fp32, and rounded once; with an epilogue, before which the
+ * library rounds their sum (13.1), k is not split. */
+static uint32_t reductions(const struct lt_plan *p)
 {
-    return k->dt_c == DTYPE_BF16 ? LT_REDUCTION_COMPUTE_TYPE : LT_REDUCTION_ANY;
+    if (p->key.dt_c == DTYPE_F32)
+        return LT_REDUCTION_ANY;
+    return (p->key.bias && p->did & MATMUL_DID_BIAS) || p->did & MATMUL_DID_ACT ? LT_REDUCTION_NONE : LT_REDUCTION_COMPUTE_TYPE;
 }
 
 /* What the library is to keep to when it proposes algorithms; its status. */
-static int prefer(const struct lt *lt, const struct lt_key *k)
+static int prefer(const struct lt *lt, const struct lt_plan *p)
 {
     uint64_t bytes = WORKSPACE;
-    uint32_t align = (uint32_t)k->align, mask = reductions(k);
+    uint32_t align = (uint32_t)p->key.align, mask = reductions(p);
     int rc = lt->api->pref_set(lt->pref, LT_PREF_WORKSPACE, &bytes, sizeof bytes);
 
     for (int what = LT_PREF_ALIGN_A; rc == 0 && what <= LT_PREF_ALIGN_D; what++)
@@ -264,13 +267,13 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
     snprintf(key, sizeof key, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u %d", (long long)p->key.m,
              (long long)p->key.n, (long long)p->key.k, (long long)p->key.lda, (long long)p->key.ldb, (long long)p->key.ldc,
              p->key.trans_a, p->key.trans_b, p->key.dt, p->key.dt_c, p->key.bias, p->key.act, p->key.dact, p->key.beta,
-             p->key.align, p->key.fp8_a, p->key.fp8_b, p->key.fast, p->did, reductions(&p->key), PROPOSALS);
+             p->key.align, p->key.fp8_a, p->key.fp8_b, p->key.fast, p->did, reductions(p), PROPOSALS);
     if (describe_call(api, p, q))
         return false;
     if (tune && lt_cache_find(&lt->cache, key, p->algo.data) &&
         api->check(lt->handle, p->desc, p->a, p->b, p->c, p->c, &p->algo, &checked) == 0 && checked.workspace <= WORKSPACE)
         return true;
-    if (prefer(lt, &p->key) ||
+    if (prefer(lt, p) ||
         api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, tune ? PROPOSALS : 1, r, &count) || count < 1 ||
         r[0].state)
         return false;
@@ -287,8 +290,8 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
 /* As much of the epilogue as the library has for this: all, the bias alone, none of it. */
 static bool plan_make(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
 {
-    /* how exact its tangent is, the library does not say: enough for bf16 */
-    bool gelu = q->dt == DTYPE_BF16 && ((q->act == ACT_GELU_TANH && !q->dact) || (q->dact == ACT_GELU_TANH && !q->bias));
+    /* how exact its tangent is, the library does not say: enough for bf16.  Of rows that are not aligned it rounds the sum first */
+    bool gelu = q->dt == DTYPE_BF16 && q->n % 8 == 0 && ((q->act == ACT_GELU_TANH && !q->dact) || (q->dact == ACT_GELU_TANH && !q->bias));
     const unsigned tries[] = {gelu ? MATMUL_DID_PRODUCT | MATMUL_DID_BIAS | MATMUL_DID_ACT : 0u,
                               MATMUL_DID_PRODUCT | MATMUL_DID_BIAS, q->bias ? (unsigned)MATMUL_DID_PRODUCT : 0u};
 

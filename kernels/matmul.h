@@ -34,7 +34,7 @@ struct matmul {
     const void *dact_aux;   /* activation, dact_aux (m, n) being what went into it */
     bool ragged;            /* the rows (see matmul_rows_inside) are others at every call, as those of an expert */
     enum fp8 fp8_a, fp8_b;  /* A and B are of these formats (kernels/fp8.h), or neither: then dt is bf16, */
-    const float *inv_a, *inv_b; /* the product is multiplied by both (the device's), and both matrices lie */
+    const float *inv_a, *inv_b; /* the product is multiplied by both (the device's, FP8_ALIGN), and both matrices lie */
     bool fast;              /* with k inside (trans_b alone).  fast: sums may be of fewer bits than fp32 */
 };
 

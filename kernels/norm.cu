@@ -9,7 +9,7 @@ static __device__ __forceinline__ int64_t row_at(const struct norm_heads &h, int
     return heads ? row / heads * h.ld + row % heads * c : t * c;
 }
 
-/* ---- forward: a warp a row.  The row is read once from memory; what is read again is in the first cache ---- */
+/* ---- forward: a warp a row ---- */
 
 /* A pack of s, as it is stored; it is made and stored here if there is a residual. */
 template <enum dtype DT> static __device__ __forceinline__ pack stream(const struct norm_fwd &p, const struct drop &d,
@@ -52,7 +52,7 @@ template <enum dtype DT> static __device__ __forceinline__ uint32_t put_fp8(cons
     return larger(most, v);
 }
 
-/* y in FP8 as `to` says, where FP8 is. */
+/* Any rows.  y in FP8 as `to` says, where FP8 is.  A row is read once from memory; what is read again is in the first cache. */
 template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bounds__(CUDA_BLOCK, 3)
     fwd_kernel(struct norm_fwd p, struct drop d, struct fp8_quantize to)
 {
@@ -108,6 +108,101 @@ template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bou
         add_amax(to.amax, most, part);
 }
 
+/* Keeps packs as they are stored, by a zero that the compiler does not know: it would hold on to their floats, which take twice
+ * the registers. */
+template <int K> static __device__ __forceinline__ void hold(stored<DTYPE_BF16> (&row)[K], uint32_t zero)
+{
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        uint4 *w = row[k].w;
+        w->x ^= zero, w->y ^= zero, w->z ^= zero, w->w ^= zero;
+    }
+}
+
+/* Rows of bf16 without dropout, packs whole and at multiples of 16, 32 K packs at most: a warp has its row in registers, so all
+ * of it is on its way at once and nothing is read again.  Added up as by fwd_kernel: the same bits. */
+template <bool RMS, bool FP8, int K> static __global__ void __launch_bounds__(CUDA_BLOCK, 16 / K < 3 ? 16 / K : 3)
+    row_kernel(struct norm_fwd p, struct fp8_quantize to)
+{
+    const enum dtype DT = DTYPE_BF16;
+    __shared__ uint32_t part[CUDA_WARPS];
+    uint32_t most = 0, zero = (uint32_t)(p.t >> 63);
+    float scale = FP8 ? *to.scale : 0, of_row = 1.0f / (float)p.c;
+    int lane = (int)threadIdx.x % 32, c = (int)p.c;
+    int64_t warps = (int64_t)gridDim.x * CUDA_WARPS;
+
+    for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += warps) {
+        int64_t from = row_at(p.x_heads, t, c), at = row_at(p.y_heads, t, c);
+        stored<DT> row[K];
+        float sum = 0, mean = 0, rstd;
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            int i = (k * 32 + lane) * PACK;
+            row[k] = stored_get<DT>(p.x, from + i, c - i, true);
+        }
+        if (p.residual) {
+#pragma unroll
+            for (int k = 0; k < K; k++) {
+                int i = (k * 32 + lane) * PACK;
+                pack v = stored_pack<DT>(row[k]), r = stored_pack<DT>(stored_get<DT>(p.residual, from + i, c - i, true));
+#pragma unroll
+                for (int j = 0; j < PACK; j++)
+                    v.v[j] += r.v[j];
+                pack_put_whole<DT>((char *)&row[k], v);
+            }
+        }
+        hold(row, zero);
+#pragma unroll
+        for (int k = 0; k < K; k++) { /* beyond the row there are zeros */
+            pack v = stored_pack<DT>(row[k]);
+#pragma unroll
+            for (int j = 0; j < PACK; j++)
+                sum = RMS ? fmaf(v.v[j], v.v[j], sum) : sum + v.v[j];
+        }
+        sum = warp_sum(sum);
+        if (!RMS) {
+            mean = sum * of_row;
+            sum = 0;
+            hold(row, zero);
+#pragma unroll
+            for (int k = 0; k < K; k++) {
+                pack v = stored_pack<DT>(row[k]);
+                if ((k * 32 + lane) * PACK < c)
+#pragma unroll
+                    for (int j = 0; j < PACK; j++)
+                        sum = fmaf(v.v[j] - mean, v.v[j] - mean, sum);
+            }
+            sum = warp_sum(sum);
+        }
+        rstd = 1.0f / sqrtf(sum * of_row + p.eps);
+        hold(row, zero);
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            int i = (k * 32 + lane) * PACK, left = c - i;
+            pack v = stored_pack<DT>(row[k]), g, b;
+            if (left <= 0)
+                break;
+            if (p.residual)
+                *(stored<DT> *)((char *)p.s + (from + i) * 2) = row[k];
+            g = p.gamma ? stored_pack<DT>(stored_get<DT>(p.gamma, i, left, true)) : pack();
+            b = p.beta ? stored_pack<DT>(stored_get<DT>(p.beta, i, left, true)) : pack();
+#pragma unroll
+            for (int j = 0; j < PACK; j++)
+                v.v[j] = (v.v[j] - mean) * rstd * (g.v[j] + p.plus) + b.v[j];
+            if (FP8)
+                most = put_fp8<DT>(to, at + i, left, v, scale, most);
+            else
+                pack_put_whole<DT>((char *)p.y + (at + i) * 2, v);
+        }
+        if (lane == 0 && p.rstd)
+            p.rstd[t] = rstd;
+        if (lane == 0 && p.mean && !RMS)
+            p.mean[t] = mean;
+    }
+    if (FP8 && to.amax)
+        add_amax(to.amax, most, part);
+}
+
 /* The bytes y to yt transposed. */
 static __global__ void __launch_bounds__(CUDA_BLOCK) turn_kernel(struct fp8_quantize p)
 {
@@ -128,37 +223,6 @@ static __global__ void __launch_bounds__(CUDA_BLOCK) turn_kernel(struct fp8_quan
 /* ---- backward: a team of warps has a stretch of rows, a pack of columns a thread, and keeps its columns' part of dgamma and
  * dbeta in registers.  Up to 256 channels a team is one warp; else it is a block, which waits once a row for its sums, while the
  * next row is on its way ---- */
-
-/* Eight elements as they lie in memory. */
-template <enum dtype DT> struct stored {
-    uint4 w[DT == DTYPE_BF16 ? 1 : 2];
-};
-/* Elements i .. i + 7, zeros from `left` on; packed: a pack is whole or none of it is there, at a multiple of 16. */
-template <enum dtype DT>
-static __device__ __forceinline__ stored<DT> stored_get(const void *p, int64_t i, int64_t left, bool packed)
-{
-    stored<DT> r = {};
-
-    if (left <= 0)
-        return r;
-    if (packed) {
-        const uint4 *at = (const uint4 *)((const char *)p + i * dtype_bytes<DT>());
-        r.w[0] = at[0];
-        if (DT == DTYPE_F32)
-            r.w[DT == DTYPE_F32] = at[1];
-    } else {
-        pack x;
-#pragma unroll
-        for (int j = 0; j < PACK; j++)
-            x.v[j] = j < left ? one_get<DT>(p, i + j) : 0.0f;
-        pack_put_whole<DT>((char *)&r, x);
-    }
-    return r;
-}
-template <enum dtype DT> static __device__ __forceinline__ pack stored_pack(const stored<DT> &x)
-{
-    return pack_whole<DT>((const char *)&x);
-}
 
 template <enum dtype DT>
 static __device__ __forceinline__ void row_put(void *p, int64_t i, int64_t left, bool packed, const pack &x)
@@ -341,6 +405,8 @@ static __global__ void __launch_bounds__(WARP ? CUDA_BLOCK : DT == DTYPE_BF16 ? 
 
 /* ---- the ops ---- */
 
+enum { ROW_MOST = 16 * 32 * PACK };
+
 /* n elements on; NULL stays. */
 static const void *on(const void *p, int64_t n, size_t size)
 {
@@ -353,6 +419,25 @@ static void *on(void *p, int64_t n, size_t size)
 template <typename T> static T *on(T *p, int64_t n)
 {
     return p ? p + n : NULL;
+}
+
+/* Whether row_kernel may have it. */
+static bool in_registers(enum dtype dt, const struct norm_fwd *p)
+{
+    uintptr_t all = (uintptr_t)p->x | (uintptr_t)p->residual | (uintptr_t)p->s | (uintptr_t)p->y | (uintptr_t)p->gamma |
+                    (uintptr_t)p->beta;
+
+    return dt == DTYPE_BF16 && !(p->drop && p->drop->p > 0) && p->c % PACK == 0 && p->c <= ROW_MOST && all % 16 == 0 &&
+           p->x_heads.ld % PACK == 0 && p->y_heads.ld % PACK == 0;
+}
+
+template <bool RMS, bool FP8> static void launch_rows(struct device *dev, dim3 blocks, const struct norm_fwd *p,
+                                                      const struct fp8_quantize *to)
+{
+    auto *kernel = p->c <= 4 * 32 * PACK ? row_kernel<RMS, FP8, 4> : p->c <= 8 * 32 * PACK ? row_kernel<RMS, FP8, 8>
+                                                                                          : row_kernel<RMS, FP8, 16>;
+
+    LAUNCH(kernel, blocks, CUDA_BLOCK, dev, *p, *to);
 }
 
 /* Of rows of one stretch of dropout after the other. */
@@ -376,7 +461,12 @@ static int fwd_rows(struct device *dev, enum dtype dt, const struct norm_fwd *p,
         TRY(fwd_rows(dev, dt, &q, &low, rms, op, e));
     }
     dim3 blocks(cuda_blocks(dev, p->t, CUDA_WARPS));
-    if (p->fp8) {
+    if (in_registers(dt, p)) {
+        if (p->fp8)
+            rms ? launch_rows<true, true>(dev, blocks, p, to) : launch_rows<false, true>(dev, blocks, p, to);
+        else
+            rms ? launch_rows<true, false>(dev, blocks, p, to) : launch_rows<false, false>(dev, blocks, p, to);
+    } else if (p->fp8) {
         auto *kernel = rms ? fwd_kernel<DTYPE_BF16, true, true> : fwd_kernel<DTYPE_BF16, false, true>;
         LAUNCH(kernel, blocks, CUDA_BLOCK, dev, *p, drop_of(p->drop, p->c), *to);
     } else {
@@ -409,9 +499,9 @@ static int fwd(struct device *dev, enum dtype dt, const struct norm_fwd *p, bool
     return cuda_launched(dev, op, e);
 }
 
-/* How many teams share the rows: by the shape alone, so that the same sums are added everywhere.  Of blocks as many as have 32
- * warps on each of 128 multiprocessors. */
-enum { WARP_TEAMS = 2048, BLOCK_WARPS = 128 * 32, TEAM_MOST = TEAM_THREADS * PACK };
+/* How many teams share the rows: by the shape alone, so that the same sums are added everywhere.  Of blocks as many as an H100
+ * has at once, 32 warps a multiprocessor: one more would be waited for by all. */
+enum { WARP_TEAMS = 2048, MULTIPROCESSORS = 132, TEAM_WARPS = 32, TEAM_MOST = TEAM_THREADS * PACK };
 
 template <enum dtype DT, int K, bool WARP> static void launch_bwd(struct device *dev, const struct norm_bwd *p, bool rms,
                                                          unsigned blocks, unsigned threads, int64_t teams, float *part)
@@ -429,7 +519,7 @@ static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool
 {
     bool warp = p->c <= 32 * PACK;
     int k = dt == DTYPE_F32 && p->c > TEAM_MOST / 2 ? 2 : 1;
-    int64_t warps = (packs_of(p->c) + 32 * k - 1) / (32 * k), most = warp ? (int64_t)WARP_TEAMS : BLOCK_WARPS / warps;
+    int64_t warps = (packs_of(p->c) + 32 * k - 1) / (32 * k), most = warp ? (int64_t)WARP_TEAMS : TEAM_WARPS / warps * MULTIPROCESSORS;
     int64_t teams = p->t < most ? p->t : most;
     size_t w = dtype_size(dt);
     void *part;

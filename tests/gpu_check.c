@@ -35,7 +35,7 @@ static void say_found(const struct twins_found *f)
 
 /* ---- training ---- */
 
-enum { STEPS = 50 };
+enum { STEPS = 50, ALIKE = 10 }; /* steps, and how many of them stay together: training is chaotic */
 struct curve {
     double loss[STEPS], norm[STEPS];
 };
@@ -62,19 +62,30 @@ static void train(struct device *dev, const struct model_config *config, enum dt
     dev->deterministic = false;
 }
 
-/* How far a run is from the CPU's losses, step by step. */
+static double at_the_end(const struct curve *c)
+{
+    double sum = 0;
+
+    for (int i = STEPS - ALIKE; i < STEPS; i++)
+        sum += c->loss[i] / ALIKE;
+    return sum;
+}
+
+/* How far a run is from the CPU's losses at the first steps; at the last it must have learnt as much.  Of the CPU itself the
+ * three instruction sets are 2e-6 apart by step 10 in fp32, 5e-3 in bf16 (with experts 3e-2) and 2e-2 in FP8, later up to 0.14,
+ * and up to 0.07 in the mean of the last ten. */
 static double farthest(const struct curve *want, const struct curve *got, int steps, double tol, char *wrong)
 {
-    double most = 0;
+    double most = 0, end = at_the_end(want);
 
-    for (int i = 0; i < steps && !wrong[0]; i++) {
+    for (int i = 0; i < steps && i < ALIKE && !wrong[0]; i++) {
         double err = fabs(want->loss[i] - got->loss[i]) / want->loss[i];
         most = err > most ? err : most;
         if (!(err <= tol))
             snprintf(wrong, 256, "step %d: loss %.7f, not %.7f", i + 1, got->loss[i], want->loss[i]);
     }
-    if (!wrong[0] && steps == STEPS && !(got->loss[STEPS - 1] < 0.8 * got->loss[0]))
-        snprintf(wrong, 256, "the loss went from %.4f to %.4f only", got->loss[0], got->loss[STEPS - 1]);
+    if (!wrong[0] && steps == STEPS && !(fabs(at_the_end(got) - end) < 0.15 * end && end < 0.5 * want->loss[0]))
+        snprintf(wrong, 256, "the loss went from %.4f to %.4f, not to %.4f", got->loss[0], at_the_end(got), end);
     return most;
 }
 
@@ -95,7 +106,7 @@ static void parity(struct device *cpu, struct device *gpu, const char *name, con
         most = farthest(&want, &got[run], steps, tol, wrong);
         if (!wrong[0] && run >= 2 && memcmp(&got[1], &got[run], sizeof got[1]) != 0)
             snprintf(wrong, sizeof wrong, run == 2 ? "a second run gave other bits" : "graphs gave other bits");
-        snprintf(title, sizeof title, "%s, %s, %d steps%s: within %.1e of the CPU", name, fp8 ? "FP8" : dtype_name(dt), steps,
+        snprintf(title, sizeof title, "%s, %s, %d steps%s: the first within %.1e of the CPU", name, fp8 ? "FP8" : dtype_name(dt), steps,
                  how[run], most);
         say(title, wrong, start);
         start = jobs_clock();
@@ -111,15 +122,15 @@ struct trained {
     double tol;
 };
 static const struct trained trained[] = {
-    {"GPT", false, true, 0, DTYPE_F32, MODEL_FP8_NONE, 1e-3},
+    {"GPT", false, true, 0, DTYPE_F32, MODEL_FP8_NONE, 1e-5},
     {"GPT", false, true, 0, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
     {"GPT without dropout", false, false, 0, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
-    {"Llama", true, false, 0, DTYPE_F32, MODEL_FP8_NONE, 1e-3},
+    {"Llama", true, false, 0, DTYPE_F32, MODEL_FP8_NONE, 1e-5},
     {"Llama", true, false, 0, DTYPE_BF16, MODEL_FP8_NONE, 2e-2},
     {"GPT without dropout", false, false, 0, DTYPE_BF16, MODEL_FP8_HYBRID, 4e-2},
     {"Llama", true, false, 0, DTYPE_BF16, MODEL_FP8_E4M3, 4e-2},
     {"mixture of experts", true, false, 4, DTYPE_F32, MODEL_FP8_NONE, 1e-2}, /* a choice may fall otherwise */
-    {"mixture of experts", true, false, 4, DTYPE_BF16, MODEL_FP8_NONE, 4e-2},
+    {"mixture of experts", true, false, 4, DTYPE_BF16, MODEL_FP8_NONE, 6e-2},
     {"mixture of experts", true, false, 4, DTYPE_BF16, MODEL_FP8_HYBRID, 6e-2},
 };
 

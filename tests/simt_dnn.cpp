@@ -235,6 +235,8 @@ int execute(void *h, void *plan, void *pack)
     c.version = version();
     c.graph = ready.at(DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->of.at(DNN_ATTR_ENGINECFG_ENGINE)[0];
     understood(c.graph.get(), all);
+    if (is_backward(all) && !scales_rows(all))
+        return refuse(FAILED, "err 700 an illegal memory access was encountered");
     for (operation &o : all) {
         if (!o.out.inner && place_one(c, p, o.out))
             return BAD_PARAM;

@@ -79,6 +79,9 @@ bool understood(const desc *graph, std::vector<operation> &all);
 bool in_order(const std::vector<operation> &all);
 /* Of the two graphs of attention. */
 bool is_backward(const std::vector<operation> &all);
+/* Whether the rows' sums of dout o are multiplied by a number, as the engine of 9.19 for Hopper takes for granted of every graph
+ * of gradients that it accepts. */
+bool scales_rows(const std::vector<operation> &all);
 
 /* Where the tensors outside of a graph lie at a call, the numbers of those that are given by value. */
 struct call {

@@ -341,6 +341,15 @@ bool simt_dnn::is_backward(const std::vector<operation> &all)
     return !max;
 }
 
+bool simt_dnn::scales_rows(const std::vector<operation> &all)
+{
+    bool does = false;
+
+    for (const operation &o : all)
+        does = does || (o.d->kind == DNN_OPERATION_POINTWISE && o.out.dim[3] == 1 && o.in.size() == 2 && o.in[1].by_value);
+    return does;
+}
+
 bool simt_dnn::in_order(const std::vector<operation> &all)
 {
     std::map<int64_t, int> made;

@@ -180,7 +180,8 @@ int heuristic(void *, void *d, void *a, void *b, void *c, void *, void *p, int m
     int rc = fits((desc *)d, (layout *)a, (layout *)b, (layout *)c);
     const uint32_t *align = ((pref *)p)->align;
     bool in_bf16 = ((layout *)c)->type == LT_BF16 &&
-                   (simt_lt_disobeys || ((pref *)p)->reductions & LT_REDUCTION_OUTPUT_TYPE);
+                   (simt_lt_disobeys || ((pref *)p)->reductions & LT_REDUCTION_OUTPUT_TYPE ||
+                    (((desc *)d)->epilogue != LT_EPILOGUE_NONE && ((pref *)p)->reductions));
 
     simt_lt_asked++;
     *count = 0;
@@ -294,12 +295,15 @@ int strict(void *h, void *dd, const void *alpha, const void *pa, void *la, const
            const void *pc, void *lc, void *pd, void *ld, const lt_algo *algo, void *workspace, size_t bytes, void *stream)
 {
     const desc *d = (const desc *)dd;
+    bool fp8_of = fp8(((const layout *)la)->type);
     uintptr_t all = (uintptr_t)pa | (uintptr_t)pb | (uintptr_t)pc | (uintptr_t)pd | (gelu(d) ? (uintptr_t)d->aux : 0);
 
     if (algo->data[ALIGN] < 16 || all % algo->data[ALIGN] || (uintptr_t)workspace % 256 || bytes < algo->data[SPACE]) {
         fprintf(stderr, "cuBLASLt's stand-in: an address or the workspace is not what the algorithm is for\n");
         return 7;
     }
+    if (fp8_of && ((uintptr_t)d->scale_a | (uintptr_t)d->scale_b) % 16)
+        return 15; /* as 13.1 does, whose proposals know nothing of it */
     return matmul(h, dd, alpha, pa, la, pb, lb, beta, pc, lc, pd, ld, algo, workspace, bytes, stream);
 }
 

@@ -56,11 +56,12 @@ static int piece_count(const struct train_part *parts, int n)
 static int put_pieces(const struct train_part *p, struct piece *v)
 {
     const struct model_fp8 *f = p->model->fp8;
+    int64_t cells = FP8_HISTORY - FP8_SCALE + p->model->run.fp8.history;
 
     for (int64_t i = 0; delayed(p) && i < f->n; i++)
         v[i] = (struct piece){
             .part = CHECKPOINT_FP8, .name = model_fp8_param(p->model, i)->name, .dims = 2,
-            .shape = {FP8_TENSORS, f->ld - FP8_SCALE}, .rows = FP8_TENSORS, .cols = f->ld - FP8_SCALE,
+            .shape = {FP8_TENSORS, cells}, .rows = FP8_TENSORS, .cols = cells,
             .data = f->rows + i * FP8_TENSORS * f->ld + FP8_SCALE, .ld = f->ld,
         };
     return delayed(p) ? (int)f->n : 0;

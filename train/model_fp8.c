@@ -107,7 +107,7 @@ int model_fp8_plan(struct model *m, struct err *e)
     m->fp8 = f;
     if (!f)
         return err_set(e, ERR_NOMEM, "out of memory");
-    f->ld = FP8_HISTORY + r->history;
+    f->ld = fp8_row_floats(r->history);
     f->param = calloc((size_t)most + 1, sizeof *f->param);
     f->at = calloc((size_t)most + 1, sizeof *f->at);
     f->fresh = calloc((size_t)most + 1, sizeof *f->fresh);

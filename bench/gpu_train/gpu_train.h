@@ -26,7 +26,7 @@ extern size_t place_bytes;
 void take_places(void); /* device_put_numbers in each, whatever was there */
 void give_places(void);
 /* For products in FP8: E4M3 in places 0 and 1, E5M2 in place 5, converted as training does from the bf16 of places 7 and 3; the
- * scales, what becomes of the largest and 1 / scale are the first three floats of place 6. */
+ * scale and what becomes of the largest are the first two floats of place 6, 1 / scale stands FP8_ALIGN bytes behind them. */
 void put_fp8(void);
 /* n integers (host NULL: memory was wanting, which ends the program) to the beginning of place[7]. */
 void put_integers(const int32_t *host, int64_t n);

@@ -15,7 +15,7 @@ static void put_fp8_of(int from, int to, enum fp8 format)
 
 void put_fp8(void)
 {
-    const float cell[] = {FP8_SCALE_OF_ALL, 0, 1 / FP8_SCALE_OF_ALL};
+    const float cell[] = {FP8_SCALE_OF_ALL, 0, 0, 0, 1 / FP8_SCALE_OF_ALL};
 
     must(device_put(dev, place[6], cell, sizeof cell, &err));
     put_fp8_of(7, 0, FP8_E4M3);
@@ -41,7 +41,7 @@ static int run_matmul(const int64_t *n)
         p.trans_a = false, p.trans_b = true; /* of copies that lie so */
         p.fp8_a = n[3] < 2 ? FP8_E4M3 : FP8_E5M2, p.fp8_b = FP8_E4M3;
         p.a = n[3] < 2 ? place[0] : place[5];
-        p.inv_a = p.inv_b = (float *)place[6] + 2;
+        p.inv_a = p.inv_b = (float *)place[6] + FP8_ALIGN / sizeof(float);
         p.fast = n[3] < 2;
     }
     return dev->ops->matmul(dev, &p, &err);

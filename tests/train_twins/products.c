@@ -27,6 +27,10 @@ static const char *title(char *buf, const char *what, const char *a, const char 
     return buf;
 }
 
+/* What sums of k products of normal numbers in fp32 may differ by, as a share of sqrt(k): each addition errs by a share of what
+ * is there by then. */
+static double of_sums(double k) { return 3e-6 + 1e-7 * sqrt(k); }
+
 static void product_with(struct made *m, enum dtype dt, const struct product *q, bool plain)
 {
     enum dtype dc = q->wide ? DTYPE_F32 : dt;
@@ -49,9 +53,10 @@ static void product_with(struct made *m, enum dtype dt, const struct product *q,
         CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
     }
     /* an activation of the product: of the rounded one or not */
-    near(m, title(name, "product", type, type, dc, q, plain), &c, dt == DTYPE_BF16 && (q->act || q->dact) ? 0x1p-7 : 3e-6, s);
+    near(m, title(name, "product", type, type, dc, q, plain), &c,
+         dt == DTYPE_BF16 && (q->act || q->dact) ? 0x1p-7 : of_sums((double)q->k), s);
     if (q->act)
-        near(m, title(name, "before the activation, product", type, type, dt, q, plain), &aux, 3e-6, s);
+        near(m, title(name, "before the activation, product", type, type, dt, q, plain), &aux, of_sums((double)q->k), s);
 }
 
 static const struct product products[] = {
@@ -135,7 +140,7 @@ static void grouped_with(struct made *m, enum dtype dt, const struct groups *g, 
         normal(m, DTYPE_F32, bias, 0, 125, 1, 0), give(m, g->count ? g->count : (const int32_t[1]){0},
                                                        g->count ? (size_t)g->n * sizeof *g->count : 0),
     };
-    double s = 1 + sqrt((double)(what == FORWARD ? g->from : what == INPUT ? g->to : g->rows));
+    double k = (double)(what == FORWARD ? g->from : what == INPUT ? g->to : g->rows), s = 1 + sqrt(k);
     char name[TITLE], of[TITLE];
 
     BOTH {
@@ -151,7 +156,7 @@ static void grouped_with(struct made *m, enum dtype dt, const struct groups *g, 
              what == FORWARD && beta == 0 ? ", bias" : "");
     snprintf(name, sizeof name, "%s, %.150s",
              what == FORWARD ? "products" : what == INPUT ? "gradients of rows" : "gradients of weights", of);
-    near(m, name, what == FORWARD ? &t.y : what == INPUT ? &t.x : &t.dweight, 3e-6, s);
+    near(m, name, what == FORWARD ? &t.y : what == INPUT ? &t.x : &t.dweight, of_sums(k), s);
     snprintf(name, sizeof name, "sums of columns, %.150s", of);
     near(m, name, &t.sums, 1e-6 * s, s);
 }
@@ -271,12 +276,13 @@ void twins_fp8_conversions(struct twins *t)
         enum fp8 to = k / 2 % 2 ? FP8_E5M2 : FP8_E4M3;
         int64_t rows = shape[k / 8][0] * t->scale, cols = shape[k / 8][1];
         int64_t ld = k / 4 % 2 ? (rows + FP8_WHOLE - 1) / FP8_WHOLE * FP8_WHOLE : 0;
-        float first[8] = {fp8_max(to), 0, 0, 0, 0.5f, 3, 0, 9};
-        struct tensor x = normal(&m, dt, rows * cols, 0, 100, 3, 0), cells = tensor_of(&m, DTYPE_F32, 8, 0, first), q[2];
+        enum { LEN = 4, LD = FP8_HISTORY + LEN };
+        float first[LD] = {[FP8_MAX] = fp8_max(to), [FP8_HISTORY] = 0.5f, 3, 0, 9};
+        struct tensor x = normal(&m, dt, rows * cols, 0, 100, 3, 0), cells = tensor_of(&m, DTYPE_F32, LD, 0, first), q[2];
         struct tensor sums = normal(&m, DTYPE_F32, cols, 0, 101, 1, 0);
         char s[80];
         BOTH {
-            struct fp8_update u = {on(&m, w, &cells), 1, 8, 4, 0, false, true};
+            struct fp8_update u = {on(&m, w, &cells), 1, LD, LEN, 0, false, true};
             float *now = (float *)on(&m, w, &cells) + FP8_NOW;
             CHECK(&m, OPS(&m, w)->fp8_amax(DEV(&m, w), dt, now, on(&m, w, &x), rows * cols, &m.e));
             CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
@@ -287,7 +293,7 @@ void twins_fp8_conversions(struct twins *t)
         near(&m, name_of(s, "scales", dt, rows, cols), &cells, 0, 1);
         near(&m, name_of(s, "column sums", dt, rows, cols), &sums, 1e-6 * sqrt((double)rows), 3 * sqrt((double)rows));
         BOTH {
-            struct fp8_update u = {on(&m, w, &cells), 1, 8, 1 + k % 4, k % 3, k % 2, false};
+            struct fp8_update u = {on(&m, w, &cells), 1, LD, 1 + k % LEN, k % 3, k % 2, false};
             CHECK(&m, OPS(&m, w)->fp8_update(DEV(&m, w), &u, &m.e));
         }
         near(&m, name_of(s, "new scales", dt, rows, cols), &cells, 0, 1);
@@ -298,9 +304,11 @@ void twins_fp8_conversions(struct twins *t)
 static void fp8_product_with(struct made *m, const struct product *q, enum fp8 fa, bool plain)
 {
     enum dtype dc = q->wide ? DTYPE_F32 : DTYPE_BF16;
-    float first[2][5] = {{fp8_max(fa), 0, 64, 1.0f / 64}, {448, 0, 32, 1.0f / 32}};
+    float first[2][FP8_HISTORY + 1] = {{[FP8_MAX] = fp8_max(fa), [FP8_SCALE] = 64, [FP8_INVERSE] = 1.0f / 64},
+                                       {[FP8_MAX] = 448, [FP8_SCALE] = 32, [FP8_INVERSE] = 1.0f / 32}};
     struct tensor a = normal(m, DTYPE_BF16, q->m * q->k, 0, 110, 1, 0), b = normal(m, DTYPE_BF16, q->n * q->k, 0, 111, 1, 0);
-    struct tensor sa = tensor_of(m, DTYPE_F32, 5, 0, first[0]), sb = tensor_of(m, DTYPE_F32, 5, 0, first[1]), qa[2], qb[2];
+    struct tensor sa = tensor_of(m, DTYPE_F32, FP8_HISTORY + 1, 0, first[0]), qa[2], qb[2];
+    struct tensor sb = tensor_of(m, DTYPE_F32, FP8_HISTORY + 1, 0, first[1]);
     struct tensor c = normal(m, dc, q->m * q->n, 0, 112, 1, 0), bias = normal(m, DTYPE_BF16, q->n, 0, 113, 1, 0);
     struct tensor aux = result(m, DTYPE_BF16, q->m * q->n, 0), daux = normal(m, DTYPE_BF16, q->m * q->n, 0, 114, 1, 0);
     double s = 1 + sqrt((double)q->k);
@@ -320,7 +328,7 @@ static void fp8_product_with(struct made *m, const struct product *q, enum fp8 f
                            .ragged = q->ragged};
         CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
     }
-    double tol = m->t->short_sums ? 2e-3 : 3e-6;
+    double tol = m->t->short_sums ? 2e-3 : of_sums((double)q->k);
     near(m, title(name, "FP8 product", type, "E4M3", dc, &r, plain), &c, q->act || q->dact ? 0x1p-7 : tol, s);
     if (q->act)
         near(m, title(name, "before the activation, FP8 product", type, "E4M3", DTYPE_BF16, &r, plain), &aux, tol, s);

@@ -208,7 +208,7 @@ static void xent_with(struct made *m, enum dtype dt, int64_t rows, int64_t v, in
         near(m, name_of(name, "target's logit", dt, rows, v), &at, cap ? 4e-6 : 0, cap);
     }
     near(m, name_of(name, "loss", dt, rows, v), &loss, 2e-6, 1);
-    near(m, name_of(name, "logits' gradient", dt, rows, v), &x, gradient ? cap ? 1e-5 : 4e-6 : 1e-30, 1e-3);
+    near(m, name_of(name, "logits' gradient", dt, rows, v), &x, gradient ? cap ? 1e-5 : 4e-6 : 1e-30, 0.05); /* of 0.5 */
 }
 
 void twins_xent(struct twins *t)

@@ -133,27 +133,27 @@ static void scales_follow_their_history(void **state)
 {
     struct device *dev;
     struct err e;
-    float row[FP8_HISTORY + 3] = {448, 0, 0, 0, 7, 0, 14};
+    float row[FP8_HISTORY + 3] = {[FP8_MAX] = 448, [FP8_HISTORY] = 7, 0, 14}, *past = row + FP8_HISTORY;
     struct fp8_update p = {row, 1, FP8_HISTORY + 3, 3, 1, false, false};
 
     (void)state;
     assert_int_equal(device_open(&dev, "cpu", 1, &e), 0);
     assert_int_equal(dev->ops->fp8_update(dev, &p, &e), 0); /* the largest is 14; half of it is left as margin */
     assert_true(row[FP8_SCALE] == 16 && row[FP8_INVERSE] == 1.0f / 16);
-    assert_true(row[4] == 0 && row[5] == 14 && row[6] == 7);
-    row[4] = 2;
+    assert_true(past[0] == 0 && past[1] == 14 && past[2] == 7);
+    past[0] = 2;
     p.recent = true;
     assert_int_equal(dev->ops->fp8_update(dev, &p, &e), 0);
-    assert_true(row[FP8_SCALE] == 112 && row[4] == 0 && row[5] == 7 && row[6] == 2);
+    assert_true(row[FP8_SCALE] == 112 && past[0] == 0 && past[1] == 7 && past[2] == 2);
     assert_int_equal(dev->ops->fp8_update(dev, &p, &e), 0); /* nothing new: the scale stays */
-    assert_true(row[FP8_SCALE] == 112 && row[5] == 2 && row[6] == 0);
-    row[4] = INFINITY;
+    assert_true(row[FP8_SCALE] == 112 && past[1] == 2 && past[2] == 0);
+    past[0] = INFINITY;
     assert_int_equal(dev->ops->fp8_update(dev, &p, &e), 0);
-    assert_true(row[FP8_SCALE] == 112 && row[6] == 0);
+    assert_true(row[FP8_SCALE] == 112 && past[2] == 0);
     p.now = true;
     row[FP8_NOW] = 56;
     assert_int_equal(dev->ops->fp8_update(dev, &p, &e), 0); /* without a margin */
-    assert_true(row[FP8_SCALE] == 8 && row[FP8_INVERSE] == 0.125f && row[4] == 56);
+    assert_true(row[FP8_SCALE] == 8 && row[FP8_INVERSE] == 0.125f && past[0] == 56);
     row[FP8_NOW] = 0;
     assert_int_equal(dev->ops->fp8_update(dev, &p, &e), 0);
     assert_true(row[FP8_SCALE] == 1);
@@ -169,9 +169,10 @@ static void products_are_those_of_their_numbers(void **state)
 {
     enum { M = 19, N = 21, K = 40 };
     uint8_t a[M * K], b[N * K];
-    float c[M * N], before[M * N], ia = 0.5f, ib = 0.03125f;
+    float c[M * N], before[M * N];
+    _Alignas(FP8_ALIGN) float inv[2 * FP8_ALIGN / sizeof(float)] = {0.5f, 7, 7, 7, 0.03125f};
     struct matmul p = {.m = M, .n = N, .k = K, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32, .a = a, .b = b, .c = c,
-                       .beta = 1, .fp8_a = FP8_E5M2, .fp8_b = FP8_E4M3, .inv_a = &ia, .inv_b = &ib};
+                       .beta = 1, .fp8_a = FP8_E5M2, .fp8_b = FP8_E4M3, .inv_a = inv, .inv_b = inv + 4};
     struct device *dev;
     struct err e;
 
@@ -194,7 +195,10 @@ static void products_are_those_of_their_numbers(void **state)
         }
     p.inv_b = NULL;
     assert_int_equal(dev->ops->matmul(dev, &p, &e), ERR_ARG);
-    p.inv_b = &ib;
+    p.inv_b = inv + 5;
+    assert_int_equal(dev->ops->matmul(dev, &p, &e), ERR_ARG);
+    assert_non_null(strstr(e.msg, "aligned to 16 bytes"));
+    p.inv_b = inv + 4;
     p.trans_b = false;
     assert_int_equal(dev->ops->matmul(dev, &p, &e), ERR_ARG);
     device_close(dev);
