@@ -58,7 +58,6 @@ struct plan_rates {
     double launch;            /* seconds, of each op */
     int processors;           /* tiles of products that run at once; 0: shapes do not matter */
     double instructions[PLAN_OPS]; /* of a warp, an element; with issue */
-    double hides[PLAN_OPS];    /* the share of memory's rate that its warps are enough for; with issue */
     double measured[PLAN_OPS]; /* seconds measured for each that is calculated; 0: not measured */
 };
 
