@@ -5,8 +5,9 @@
  * After each step its plan stands, op by op (train/plan_ops.h); the ops that plans know are kept in $QUERN_DEVICE_FILE.
  * Seconds are of the best of seven runs after two, by events; updates of some micro-batches the mean of four
  * after three, by the clock, with CUDA graphs where the model allows them and nothing else is said.
- *     gpu_train_bench [SECONDS [TOKENS [NAME]]]   what is not done after SECONDS (0: no limit) is left out, what matters most comes
- * first; NAME: that job alone, in this process, as profilers like it
+ *     gpu_train_bench [SECONDS [TOKENS [NAME]]]
+ * What is not done after SECONDS (0: no limit) is left out, what matters most comes first; NAME: that job alone, in this process,
+ * as profilers like it.
  * What does not run leaves the others alone (tests/jobs.h). */
 #include <unistd.h>
 

@@ -20,7 +20,8 @@ enum { LT_EPILOGUE_NONE = 1, LT_EPILOGUE_BIAS = 4, LT_EPILOGUE_GELU_AUX = 160, L
 enum { LT_PREF_WORKSPACE = 1, LT_PREF_REDUCTIONS = 3 };
 enum { LT_PREF_ALIGN_A = 5, LT_PREF_ALIGN_B = 6, LT_PREF_ALIGN_C = 7, LT_PREF_ALIGN_D = 8 };
 /* How the parts of a product whose k is split are added up; a mask of what may be, to which none always belongs. */
-enum { LT_REDUCTION_NONE = 0, LT_REDUCTION_IN_PLACE = 1, LT_REDUCTION_COMPUTE_TYPE = 2, LT_REDUCTION_OUTPUT_TYPE = 4, LT_REDUCTION_ANY = 7 };
+enum { LT_REDUCTION_NONE = 0,
+       LT_REDUCTION_IN_PLACE = 1, LT_REDUCTION_COMPUTE_TYPE = 2, LT_REDUCTION_OUTPUT_TYPE = 4, LT_REDUCTION_ANY = 7 };
 enum { LT_ALGO_ID = 0, LT_ALGO_TILE = 1, LT_ALGO_SPLIT_K = 2, LT_ALGO_REDUCTION = 3, LT_ALGO_STAGES = 6 };
 
 struct lt_algo {

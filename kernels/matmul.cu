@@ -290,8 +290,9 @@ static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const s
 /* As much of the epilogue as the library has for this: all, the bias alone, none of it. */
 static bool plan_make(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
 {
-    /* how exact its tangent is, the library does not say: enough for bf16.  Of rows that are not aligned it rounds the sum first */
-    bool gelu = q->dt == DTYPE_BF16 && q->n % 8 == 0 && ((q->act == ACT_GELU_TANH && !q->dact) || (q->dact == ACT_GELU_TANH && !q->bias));
+    /* how exact its tangent is, the library does not say: enough for bf16.  Of rows that are not aligned it rounds first */
+    bool gelu = q->dt == DTYPE_BF16 && q->n % 8 == 0 &&
+                ((q->act == ACT_GELU_TANH && !q->dact) || (q->dact == ACT_GELU_TANH && !q->bias));
     const unsigned tries[] = {gelu ? MATMUL_DID_PRODUCT | MATMUL_DID_BIAS | MATMUL_DID_ACT : 0u,
                               MATMUL_DID_PRODUCT | MATMUL_DID_BIAS, q->bias ? (unsigned)MATMUL_DID_PRODUCT : 0u};
 

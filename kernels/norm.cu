@@ -519,7 +519,8 @@ static int bwd(struct device *dev, enum dtype dt, const struct norm_bwd *p, bool
 {
     bool warp = p->c <= 32 * PACK;
     int k = dt == DTYPE_F32 && p->c > TEAM_MOST / 2 ? 2 : 1;
-    int64_t warps = (packs_of(p->c) + 32 * k - 1) / (32 * k), most = warp ? (int64_t)WARP_TEAMS : TEAM_WARPS / warps * MULTIPROCESSORS;
+    int64_t warps = (packs_of(p->c) + 32 * k - 1) / (32 * k);
+    int64_t most = warp ? (int64_t)WARP_TEAMS : TEAM_WARPS / warps * MULTIPROCESSORS;
     int64_t teams = p->t < most ? p->t : most;
     size_t w = dtype_size(dt);
     void *part;

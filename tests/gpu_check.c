@@ -106,8 +106,8 @@ static void parity(struct device *cpu, struct device *gpu, const char *name, con
         most = farthest(&want, &got[run], steps, tol, wrong);
         if (!wrong[0] && run >= 2 && memcmp(&got[1], &got[run], sizeof got[1]) != 0)
             snprintf(wrong, sizeof wrong, run == 2 ? "a second run gave other bits" : "graphs gave other bits");
-        snprintf(title, sizeof title, "%s, %s, %d steps%s: the first within %.1e of the CPU", name, fp8 ? "FP8" : dtype_name(dt), steps,
-                 how[run], most);
+        snprintf(title, sizeof title, "%s, %s, %d steps%s: the first within %.1e of the CPU", name,
+                 fp8 ? "FP8" : dtype_name(dt), steps, how[run], most);
         say(title, wrong, start);
         start = jobs_clock();
     }
