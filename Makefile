@@ -82,17 +82,16 @@ $B/lib$1.a: $(call objs,$(filter-out $(CMDS),$(filter $1/%,$(SRCS))))
 	@rm -f $$@; $(AR) rcs $$@ $$^
 endef
 $(foreach f,$(FLOORS),$(eval $(call floor,$f)))
-# What a command links: its folder and those below; the trainer's mains use tokenizers, as does dedup.
+# What a command links: its folder and those below; the trainer's mains use tokenizers.
 not_base := comm kernels indexed_dataset curate tokenize train pipelines
 not_kernels := indexed_dataset curate tokenize train pipelines
 not_curate := tokenize train pipelines
 not_tokenize := curate train pipelines
 not_train := curate pipelines
-also_dedup := tokenize pipelines
-links = $(filter-out $(foreach f,$(filter-out $(also_$2),$(not_$1)),$B/lib$f.a),$(ARCHIVES))
+links = $(filter-out $(foreach f,$(not_$1),$B/lib$f.a),$(ARCHIVES))
 define command
-$B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(call links,$3,$2)
-	@mkdir -p $$(@D); $$(CC) $$(CFLAGS) $$< -Wl,--start-group $(call links,$3,$2) -Wl,--end-group $$(LDFLAGS) $$(LDLIBS) -o $$@
+$B/bin/$(if $(filter quern,$2),quern,quern-$2): $B/$1.o $(call links,$3)
+	@mkdir -p $$(@D); $$(CC) $$(CFLAGS) $$< -Wl,--start-group $(call links,$3) -Wl,--end-group $$(LDFLAGS) $$(LDLIBS) -o $$@
 endef
 $(foreach c,$(CMDS),$(eval $(call command,$c,$(patsubst cmd_%,%,$(basename $(notdir $c))),$(firstword $(subst /, ,$c)))))
 $(foreach f,$(LIBQUERN_FLOORS) bindings,$B/$f/%.o): CFLAGS += $(PIC)
