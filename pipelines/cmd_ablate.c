@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "base/tool.h"
-#include "pipelines/ablation_put.h"
-#include "pipelines/fit_report.h"
+#include "pipelines/ablation/ablation_put.h"
+#include "pipelines/fit/fit_report.h"
 #include "pipelines/work_lock.h"
 
 struct args {

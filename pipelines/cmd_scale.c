@@ -3,7 +3,7 @@
 
 #include "base/tool.h"
 #include "base/file.h"
-#include "pipelines/fit_scale_put.h"
+#include "pipelines/fit/fit_scale_put.h"
 
 static int tell(const struct scale_report_conf *c, const struct scale_report_text *t, struct err *e)
 {

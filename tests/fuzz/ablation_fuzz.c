@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pipelines/ablation.h"
+#include "pipelines/ablation/ablation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pipelines/fit_points.h"
+#include "pipelines/fit/fit_points.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,8 +10,8 @@
 #include <math.h>
 
 #include "base/node.h"
-#include "pipelines/ablation.h"
-#include "pipelines/ablation_rank.h"
+#include "pipelines/ablation/ablation.h"
+#include "pipelines/ablation/ablation_rank.h"
 
 static const char recorded[] = "tests/data/ablation/ranking.json";
 

@@ -12,8 +12,8 @@
 #include <math.h>
 
 #include "base/node.h"
-#include "pipelines/fit_mixture.h"
-#include "pipelines/fit_scale.h"
+#include "pipelines/fit/fit_mixture.h"
+#include "pipelines/fit/fit_scale.h"
 
 static const char scale_file[] = "tests/data/fit/scale.jsonl", mixture_file[] = "tests/data/fit/mixtures.jsonl";
 static struct arena arena;
