@@ -277,6 +277,8 @@ static inline int check_matmul(const struct matmul *q, struct matmul *p, struct 
     if ((q->fp8_a || q->fp8_b) && (!q->fp8_a || !q->fp8_b || !q->inv_a || !q->inv_b || q->dt != DTYPE_BF16 || q->trans_a ||
                                    !q->trans_b))
         return err_set(e, ERR_ARG, "matmul: FP8 is of both matrices, k inside, with their scales");
+    if (q->sums && !q->trans_a)
+        return err_set(e, ERR_ARG, "matmul: sums are of the columns of what lies turned");
     if (q->fp8_a && ((uintptr_t)q->inv_a | (uintptr_t)q->inv_b) % FP8_ALIGN)
         return err_set(e, ERR_ARG, "matmul: scales of FP8 that are not aligned to %d bytes", FP8_ALIGN);
     *p = *q;

@@ -6,8 +6,7 @@
 
 enum { COLUMN_RANGES = 32 };
 
-/* Parts of so many rows, and a kernel's grid of a part by blocks of so many threads. */
-static inline int column_parts(int64_t rows) { return (int)(rows < 32 * 512 ? (rows + 31) / 32 : 512); }
+/* A kernel's grid of parts by blocks of so many threads. */
 static inline dim3 column_grid(int parts, int64_t cols, unsigned threads)
 {
     return dim3((unsigned)parts, (unsigned)((packs_of(cols) + threads - 1) / threads));

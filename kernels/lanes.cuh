@@ -316,6 +316,9 @@ static inline unsigned row_threads(int64_t c)
     return (unsigned)(n > most ? most : n < 32 ? 32 : n);
 }
 
+/* In how many parts so many rows are summed by columns (columns.cuh); each has as many floats of scratch as there are columns. */
+static inline int column_parts(int64_t rows) { return (int)(rows < 32 * 512 ? (rows + 31) / 32 : 512); }
+
 /* The rest with the constant DT for the type dt. */
 #define BY_TYPE(dt, ...)                            \
     do {                                            \

@@ -16,7 +16,8 @@ struct device;
 enum { LT_F32 = 0, LT_BF16 = 14, LT_E4M3 = 28, LT_E5M2 = 29, LT_COMPUTE_F32 = 68, LT_OP_N = 0, LT_OP_T = 1 };
 enum { LT_DESC_TRANSA = 3, LT_DESC_TRANSB = 4, LT_DESC_EPILOGUE = 7, LT_DESC_BIAS_POINTER = 8, LT_DESC_AUX_POINTER = 11,
        LT_DESC_AUX_LD = 12, LT_DESC_A_SCALE = 17, LT_DESC_B_SCALE = 18, LT_DESC_FAST = 25, LT_DESC_BIAS_TYPE = 26 };
-enum { LT_EPILOGUE_NONE = 1, LT_EPILOGUE_BIAS = 4, LT_EPILOGUE_GELU_AUX = 160, LT_EPILOGUE_DGELU = 192 };
+enum { LT_EPILOGUE_NONE = 1, LT_EPILOGUE_BIAS = 4, LT_EPILOGUE_GELU_AUX = 160, LT_EPILOGUE_DGELU = 192,
+       LT_EPILOGUE_BGRADB = 512 };
 enum { LT_PREF_WORKSPACE = 1, LT_PREF_REDUCTIONS = 3 };
 enum { LT_PREF_ALIGN_A = 5, LT_PREF_ALIGN_B = 6, LT_PREF_ALIGN_C = 7, LT_PREF_ALIGN_D = 8 };
 /* How the parts of a product whose k is split are added up; a mask of what may be, to which none always belongs. */

@@ -52,6 +52,8 @@ static int run(struct device *dev, const struct matmul *q, product_fn *product, 
     struct matmul p;
 
     TRY(check_matmul(q, &p, e));
+    if (p.sums)
+        TRY(vec_colsum_cpu(dev, p.dt, p.sums, p.a, p.k, p.m, p.lda, e));
     if (p.m == 0 || p.n == 0)
         return 0;
     if (p.act != ACT_NONE)

@@ -14,14 +14,14 @@ enum { PLANS = 1024, PROPOSALS = 32, TIMED = 3, WORKSPACE = 32 << 20 };
 
 struct lt_key {
     int64_t m, n, k, lda, ldb, ldc;
-    int32_t trans_a, trans_b, dt, dt_c, bias, act, dact, beta, align, fp8_a, fp8_b, fast, timed;
+    int32_t trans_a, trans_b, dt, dt_c, bias, act, dact, beta, align, fp8_a, fp8_b, fast, timed, sums;
 };
 
 struct lt_plan {
     struct lt_key key;
     void *desc, *a, *b, *c; /* desc NULL: the library has no algorithm */
     struct lt_algo algo;
-    size_t workspace;
+    double seconds; /* of TIMED calls, where it was timed */
     unsigned did; /* what of the call it does, MATMUL_DID_ */
 };
 
@@ -30,6 +30,7 @@ struct lt {
     void *handle, *pref;
     struct lt_cache cache;
     bool tune;
+    float *sums; /* scratch of the call under way: what its epilogue sums up */
     int plans;
     struct lt_plan *plan[PLANS]; /* open addressing */
 };
@@ -111,6 +112,7 @@ static struct lt_key key_of(const struct device *dev, const struct lt *lt, const
     k.bias = p->bias != NULL, k.act = p->act, k.dact = p->dact, k.beta = p->beta == 1, k.align = alignment(p);
     k.fp8_a = p->fp8_a, k.fp8_b = p->fp8_b, k.fast = p->fast;
     k.timed = lt->tune && !p->ragged && !dev->deterministic;
+    k.sums = p->sums && k.timed && p->dt == DTYPE_BF16;
     return k;
 }
 
@@ -122,7 +124,7 @@ static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
 {
     const struct lt_key *k = &p->key;
     int32_t ta = k->trans_b ? LT_OP_T : LT_OP_N, tb = k->trans_a ? LT_OP_T : LT_OP_N, epilogue = LT_EPILOGUE_NONE;
-    int32_t type = type_of(k->dt);
+    int32_t type = did & MATMUL_DID_SUMS ? LT_F32 : type_of(k->dt);
     int64_t ld = k->n;
     int8_t fast = (int8_t)k->fast;
     int rc = 0;
@@ -131,6 +133,8 @@ static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
         epilogue = k->dact ? LT_EPILOGUE_DGELU : LT_EPILOGUE_GELU_AUX;
     if (k->bias && did & MATMUL_DID_BIAS)
         epilogue = epilogue == LT_EPILOGUE_NONE ? LT_EPILOGUE_BIAS : epilogue | LT_EPILOGUE_BIAS;
+    if (did & MATMUL_DID_SUMS)
+        epilogue = LT_EPILOGUE_BGRADB;
     if (!p->desc)
         rc = api->desc_create(&p->desc, LT_COMPUTE_F32, LT_F32);
     rc = rc ? rc : api->desc_set(p->desc, LT_DESC_TRANSA, &ta, sizeof ta);
@@ -138,7 +142,7 @@ static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
     rc = rc ? rc : api->desc_set(p->desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (rc == 0 && k->fp8_a)
         rc = api->desc_set(p->desc, LT_DESC_FAST, &fast, sizeof fast);
-    if (rc == 0 && k->bias && did & MATMUL_DID_BIAS)
+    if (rc == 0 && ((k->bias && did & MATMUL_DID_BIAS) || did & MATMUL_DID_SUMS))
         rc = api->desc_set(p->desc, LT_DESC_BIAS_TYPE, &type, sizeof type);
     if (rc == 0 && did & MATMUL_DID_ACT)
         rc = api->desc_set(p->desc, LT_DESC_AUX_LD, &ld, sizeof ld);
@@ -147,12 +151,13 @@ static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
 }
 
 /* The addresses that do not belong to a matrix.  What is A here is B there. */
-static int describe_call(const struct lt_api *api, const struct lt_plan *p, const struct matmul *q)
+static int describe_call(const struct lt *lt, const struct lt_plan *p, const struct matmul *q)
 {
-    const void *aux = q->dact ? q->dact_aux : q->aux, *bias = q->bias;
+    const struct lt_api *api = lt->api;
+    const void *aux = q->dact ? q->dact_aux : q->aux, *bias = p->did & MATMUL_DID_SUMS ? lt->sums : q->bias;
     int rc = 0;
 
-    if (bias && p->did & MATMUL_DID_BIAS)
+    if (bias && p->did & (MATMUL_DID_BIAS | MATMUL_DID_SUMS))
         rc = api->desc_set(p->desc, LT_DESC_BIAS_POINTER, &bias, sizeof bias);
     if (rc == 0 && p->did & MATMUL_DID_ACT)
         rc = api->desc_set(p->desc, LT_DESC_AUX_POINTER, &aux, sizeof aux);
@@ -201,9 +206,9 @@ static double seconds_of(struct device *dev, const struct lt *lt, const struct l
     return s;
 }
 
-/* The fastest of count proposals; -1: none of them runs.  Everything that a call writes it may write again, but for what it
- * adds to: that goes to memory of its own, and if there is none the first proposal stands. */
-static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan *p, const struct lt_result *r, int count,
+/* The fastest of count proposals, whose seconds the plan gets; -1: none of them runs.  Everything that a call writes it may write
+ * again, but for what it adds to: that goes to memory of its own, and if there is none the first proposal stands. */
+static int fastest(struct device *dev, const struct lt *lt, struct lt_plan *p, const struct lt_result *r, int count,
                    const struct matmul *q, void *workspace)
 {
     struct device_event *ev[2] = {NULL, NULL};
@@ -212,6 +217,7 @@ static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan
     struct err none;
     int best = 0;
 
+    p->seconds = -1;
     if (q->beta == 1 && dev->calls->alloc(dev, &d, (size_t)q->m * (size_t)q->ldc * dtype_size(q->dt_c), &none) < 0)
         return 0;
     if (dev->calls->event_new(dev, &ev[0], true, &none) == 0 && dev->calls->event_new(dev, &ev[1], true, &none) == 0) {
@@ -223,6 +229,7 @@ static int fastest(struct device *dev, const struct lt *lt, const struct lt_plan
             }
         }
         best = least < 0 ? -1 : best;
+        p->seconds = least;
     }
     for (int i = 0; i < 2; i++)
         if (ev[i])
@@ -255,39 +262,111 @@ static int prefer(const struct lt *lt, const struct lt_plan *p)
     return rc ? rc : lt->api->pref_set(lt->pref, LT_PREF_REDUCTIONS, &mask, sizeof mask);
 }
 
-/* An algorithm for the plan as it is described: from the disk, or by trying.  False: there is none. */
-static bool choose(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
+/* What the plan is kept on disk by. */
+static void cache_key(const struct lt_plan *p, char key[LT_CACHE_KEY])
 {
-    const struct lt_api *api = lt->api;
-    struct lt_result r[PROPOSALS], checked;
-    bool tune = p->key.timed;
-    int count = 0, best = 0;
+    const struct lt_key *k = &p->key;
+
+    snprintf(key, LT_CACHE_KEY, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u %d%s", (long long)k->m,
+             (long long)k->n, (long long)k->k, (long long)k->lda, (long long)k->ldb, (long long)k->ldc, k->trans_a, k->trans_b,
+             k->dt, k->dt_c, k->bias, k->act, k->dact, k->beta, k->align, k->fp8_a, k->fp8_b, k->fast, p->did, reductions(p),
+             PROPOSALS, k->sums ? " sums" : "");
+}
+
+/* Whether the disk has an algorithm for the plan as it is described. */
+static bool recalled(struct lt *lt, struct lt_plan *p)
+{
+    struct lt_result checked;
     char key[LT_CACHE_KEY];
 
-    snprintf(key, sizeof key, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u %d", (long long)p->key.m,
-             (long long)p->key.n, (long long)p->key.k, (long long)p->key.lda, (long long)p->key.ldb, (long long)p->key.ldc,
-             p->key.trans_a, p->key.trans_b, p->key.dt, p->key.dt_c, p->key.bias, p->key.act, p->key.dact, p->key.beta,
-             p->key.align, p->key.fp8_a, p->key.fp8_b, p->key.fast, p->did, reductions(p), PROPOSALS);
-    if (describe_call(api, p, q))
-        return false;
-    if (tune && lt_cache_find(&lt->cache, key, p->algo.data) &&
-        api->check(lt->handle, p->desc, p->a, p->b, p->c, p->c, &p->algo, &checked) == 0 && checked.workspace <= WORKSPACE)
-        return true;
+    cache_key(p, key);
+    return p->key.timed && lt_cache_find(&lt->cache, key, p->algo.data) &&
+           lt->api->check(lt->handle, p->desc, p->a, p->b, p->c, p->c, &p->algo, &checked) == 0 && checked.workspace <= WORKSPACE;
+}
+
+static void remember(struct lt *lt, const struct lt_plan *p)
+{
+    char key[LT_CACHE_KEY];
+
+    cache_key(p, key);
+    if (p->key.timed)
+        lt_cache_add(&lt->cache, key, p->algo.data);
+}
+
+/* An algorithm by trying those that the library proposes.  False: there is none. */
+static bool tried(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
+{
+    struct lt_result r[PROPOSALS];
+    int count = 0, best = 0;
+
     if (prefer(lt, p) ||
-        api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, tune ? PROPOSALS : 1, r, &count) || count < 1 ||
-        r[0].state)
+        lt->api->heuristic(lt->handle, p->desc, p->a, p->b, p->c, p->c, lt->pref, p->key.timed ? PROPOSALS : 1, r, &count) ||
+        count < 1 || r[0].state)
         return false;
-    if (tune)
+    if (p->key.timed)
         best = fastest(dev, lt, p, r, count, q, workspace);
     if (best < 0)
         return false;
     p->algo = r[best].algo;
-    if (tune)
-        lt_cache_add(&lt->cache, key, p->algo.data);
     return true;
 }
 
-/* As much of the epilogue as the library has for this: all, the bias alone, none of it. */
+/* Describes the plan anew, with the epilogue of `did`. */
+static bool described(struct lt *lt, struct lt_plan *p, const struct matmul *q, unsigned did)
+{
+    if (p->desc)
+        lt->api->desc_destroy(p->desc);
+    p->desc = NULL;
+    return describe(lt->api, p, did) == 0 && describe_call(lt, p, q) == 0;
+}
+
+/* Seconds of TIMED calls of our own sums of columns, after one; < 0: they fail. */
+static double seconds_of_sums(struct device *dev, const struct lt *lt, const struct matmul *q)
+{
+    struct device_event *ev[2] = {NULL, NULL};
+    double s = -1;
+    struct err none;
+    int rc = dev->calls->event_new(dev, &ev[0], true, &none);
+
+    rc = rc ? rc : dev->calls->event_new(dev, &ev[1], true, &none);
+    for (int i = 0; i <= TIMED && rc == 0; i++) {
+        rc = vec_colsum_cuda(dev, q->dt, lt->sums, q->a, q->k, q->m, q->lda, &none);
+        if (rc == 0 && i == 0)
+            rc = dev->calls->event_record(dev, ev[0], &none);
+    }
+    rc = rc ? rc : dev->calls->event_record(dev, ev[1], &none);
+    if (rc == 0 && dev->calls->event_seconds(dev, ev[0], ev[1], &s, &none) < 0)
+        s = -1;
+    for (int i = 0; i < 2; i++)
+        if (ev[i])
+            dev->calls->event_free(dev, ev[i]);
+    return s;
+}
+
+/* With sums: by the library's epilogue, or by a kernel of our own beside the product, which of the two is faster. */
+static bool plan_sums(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
+{
+    const unsigned alone = MATMUL_DID_PRODUCT | MATMUL_DID_BIAS, summing = MATMUL_DID_PRODUCT | MATMUL_DID_SUMS;
+    struct lt_algo with;
+    double seconds = -1, beside;
+
+    if ((described(lt, p, q, summing) && recalled(lt, p)) || (described(lt, p, q, alone) && recalled(lt, p)))
+        return true;
+    if (described(lt, p, q, summing) && tried(dev, lt, p, q, workspace)) {
+        with = p->algo;
+        seconds = p->seconds;
+    }
+    beside = seconds_of_sums(dev, lt, q);
+    if (!described(lt, p, q, alone) || !tried(dev, lt, p, q, workspace))
+        return false;
+    if (seconds >= 0 && beside >= 0 && p->seconds >= 0 && seconds < p->seconds + beside && described(lt, p, q, summing))
+        p->algo = with;
+    remember(lt, p);
+    return true;
+}
+
+/* As much of the epilogue as the library has for this: all, the bias alone, none of it.  Algorithms come from the disk, or by
+ * trying. */
 static bool plan_make(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
 {
     /* how exact its tangent is, the library does not say: enough for bf16.  Of rows that are not aligned it rounds first */
@@ -298,17 +377,22 @@ static bool plan_make(struct device *dev, struct lt *lt, struct lt_plan *p, cons
 
     if (layouts(lt->api, p))
         return false;
+    if (p->key.sums)
+        return plan_sums(dev, lt, p, q, workspace);
     for (int i = 0; i < 3; i++) {
         struct matmul to = *q;
         if (!tries[i])
             continue;
         if (to.act && !(tries[i] & MATMUL_DID_ACT))
             to.c = to.aux;
-        if (p->desc)
-            lt->api->desc_destroy(p->desc);
-        p->desc = NULL;
-        if (describe(lt->api, p, tries[i]) == 0 && choose(dev, lt, p, &to, workspace))
+        if (!described(lt, p, &to, tries[i]))
+            continue;
+        if (recalled(lt, p))
             return true;
+        if (tried(dev, lt, p, &to, workspace)) {
+            remember(lt, p);
+            return true;
+        }
     }
     return false;
 }
@@ -377,7 +461,7 @@ static struct lt_plan *plan_once(struct device *dev, struct lt *lt, const struct
         like.lda = like.ldb = like.k;
     p->key = key_of(dev, lt, q);
     kept = plan_of(dev, lt, &like, workspace);
-    if (kept && layouts(lt->api, p) == 0 && describe(lt->api, p, kept->did) == 0 && describe_call(lt->api, p, q) == 0 &&
+    if (kept && layouts(lt->api, p) == 0 && describe(lt->api, p, kept->did) == 0 && describe_call(lt, p, q) == 0 &&
         lt->api->check(lt->handle, p->desc, p->a, p->b, p->c, p->c, &kept->algo, &checked) == 0 &&
         checked.workspace <= WORKSPACE) {
         p->algo = kept->algo;
@@ -406,25 +490,29 @@ static void say_algorithm(const struct device *dev, const struct lt_api *api, co
     for (int i = 0; i < 5; i++)
         api->algo_get(&p->algo, what[i], &is[i], sizeof is[i], &wrote);
     cuda_took(dev, "cuBLASLt algorithm %d, tile %d, stages %d, split-K %d, reduction %d%s%s", is[0], is[1], is[2], is[3], is[4],
-              p->key.bias && p->did & MATMUL_DID_BIAS ? ", its bias" : "", p->did & MATMUL_DID_ACT ? ", its activation" : "");
+              p->key.bias && p->did & MATMUL_DID_BIAS ? ", its bias" : "",
+              p->did & MATMUL_DID_ACT ? ", its activation" : p->did & MATMUL_DID_SUMS ? ", its sums" : "");
 }
 
 static int by_library(struct device *dev, struct matmul *q, unsigned *did, struct err *e)
 {
     struct lt *lt = lt_of(dev);
+    size_t sums = q->sums ? (size_t)q->m * sizeof(float) : 0, parts = (size_t)column_parts(q->k) * sums, room = WORKSPACE;
     struct lt_plan *p;
     void *workspace;
     int rc = 0, status;
 
     if (!lt || q->k == 0 || alignment(q) < 16)
         return 0;
-    TRY(cuda_scratch(dev, &workspace, WORKSPACE, e));
+    room = parts > room ? parts : room; /* as our own sums need, so that scratch stays where it is */
+    TRY(cuda_scratch(dev, &workspace, room + sums, e));
+    lt->sums = (float *)((char *)workspace + room);
     p = q->ragged ? plan_once(dev, lt, q, workspace) : plan_of(dev, lt, q, workspace);
     if (!p)
         return 0;
     if (q->act && !(p->did & MATMUL_DID_ACT))
         q->c = q->aux;
-    status = describe_call(lt->api, p, q);
+    status = describe_call(lt, p, q);
     status = status ? status : run(dev, lt, p, &p->algo, q, q->c, workspace, WORKSPACE);
     if (status)
         rc = err_set(e, ERR_DEVICE, "matmul: cuBLASLt's status %d for %lld x %lld x %lld", status, (long long)q->m,
@@ -433,6 +521,8 @@ static int by_library(struct device *dev, struct matmul *q, unsigned *did, struc
     *did = p->did;
     if (q->ragged)
         plan_free(lt->api, p);
+    if (rc == 0 && *did & MATMUL_DID_SUMS)
+        return vec_axpy_cuda(dev, DTYPE_F32, q->sums, 1, lt->sums, q->m, e);
     return rc;
 }
 

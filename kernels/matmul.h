@@ -5,8 +5,7 @@
  * A layer of weights W (out, in), input X (T, in), output Y (T, out):
  *     forward   Y  = X . W^T + b     m T, n out, k in, trans_b, bias, act + aux
  *     input     dX = dY . W          m T, n in, k out; dact_aux where X = act(aux)
- *     weight    dW += dY^T . X       m out, n in, k T, trans_a, beta 1, fp32 C
- * and vec_colsum gives db.
+ *     weight    dW += dY^T . X       m out, n in, k T, trans_a, beta 1, fp32 C; sums: db
  */
 #ifndef KERNELS_MATMUL_H
 #define KERNELS_MATMUL_H
@@ -32,6 +31,7 @@ struct matmul {
                                backward pass; needed with act */
     enum act dact;          /* C = product * dact'(dact_aux): backward through an */
     const void *dact_aux;   /* activation, dact_aux (m, n) being what went into it */
+    float *sums;            /* (m), with trans_a: the sums of A's columns are added, as by vec_colsum; or NULL */
     bool ragged;            /* the rows (see matmul_rows_inside) are others at every call, as those of an expert */
     enum fp8 fp8_a, fp8_b;  /* A and B are of these formats (kernels/fp8.h), or neither: then dt is bf16, */
     const float *inv_a, *inv_b; /* the product is multiplied by both (the device's, FP8_ALIGN), and both matrices lie */

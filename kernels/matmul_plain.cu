@@ -57,7 +57,7 @@ int matmul_through(struct device *dev, const struct matmul *q, matmul_way *way, 
 
     TRY(check_matmul(q, &p, e));
     if (p.m == 0 || p.n == 0)
-        return 0;
+        return p.sums ? vec_colsum_cuda(dev, p.dt, p.sums, p.a, p.k, p.m, p.lda, e) : 0;
     TRY(way(dev, &p, &did, e));
     if (!(did & MATMUL_DID_PRODUCT)) {
         if (p.act != ACT_NONE)
@@ -66,6 +66,8 @@ int matmul_through(struct device *dev, const struct matmul *q, matmul_way *way, 
         cuda_took(dev, "a kernel of our own");
         did = MATMUL_DID_PRODUCT | MATMUL_DID_BIAS;
     }
+    if (p.sums && !(did & MATMUL_DID_SUMS))
+        TRY(vec_colsum_cuda(dev, p.dt, p.sums, p.a, p.k, p.m, p.lda, e));
     if (p.bias && !(did & MATMUL_DID_BIAS))
         TRY(matmul_add_bias(dev, &p, e));
     if (did & MATMUL_DID_ACT)

@@ -135,6 +135,7 @@ int pref_set(void *p, int what, const void *v, size_t bytes)
 }
 
 bool gelu(const desc *d) { return d->epilogue & 0xe0; }
+bool summing(const desc *d) { return d->epilogue == LT_EPILOGUE_BGRADB; }
 bool biased(const desc *d) { return d->epilogue & LT_EPILOGUE_BIAS; }
 
 /* 0: can be done; 15: not supported; 7: makes no sense. */
@@ -145,8 +146,10 @@ int fits(const desc *d, const layout *a, const layout *b, const layout *c)
     if (d->kind != DESC || a->kind != LAYOUT || b->kind != LAYOUT || c->kind != LAYOUT || fp8(a->type) != fp8(b->type) ||
         (!fp8(a->type) && a->type != b->type) || k != (d->op_b ? b->cols : b->rows) || c->rows != m || c->cols != n || k < 1)
         return 7;
+    if (summing(d) && (a->type != LT_BF16 || !d->bias || d->bias_type != LT_F32 || c->type != LT_F32))
+        return 15;
     if (d->epilogue != LT_EPILOGUE_NONE && d->epilogue != LT_EPILOGUE_BIAS && d->epilogue != LT_EPILOGUE_GELU_AUX &&
-        d->epilogue != (LT_EPILOGUE_GELU_AUX | LT_EPILOGUE_BIAS) && d->epilogue != LT_EPILOGUE_DGELU)
+        d->epilogue != (LT_EPILOGUE_GELU_AUX | LT_EPILOGUE_BIAS) && d->epilogue != LT_EPILOGUE_DGELU && !summing(d))
         return 7;
     if (fp8(a->type) && (!d->op_a || d->op_b || m % 16 || k % 16 || fp8(c->type)))
         return 15;
@@ -234,7 +237,10 @@ void place_all(desc &d, const layout &c)
     layout aux = c;
 
     aux.ld = d.aux_ld;
-    d.bias = biased(&d) ? simt_place(d.bias, (size_t)c.rows * (d.bias_type == LT_BF16 ? 2 : 4), "cuBLASLt: the bias") : NULL;
+    if (summing(&d))
+        d.bias = simt_place(d.bias, (size_t)c.cols * 4, "cuBLASLt: the sums");
+    else
+        d.bias = biased(&d) ? simt_place(d.bias, (size_t)c.rows * (d.bias_type == LT_BF16 ? 2 : 4), "cuBLASLt: the bias") : NULL;
     d.aux = gelu(&d) ? placed(d.aux, aux, "cuBLASLt: what goes into the activation") : NULL;
     d.scale_a = (const float *)simt_place(d.scale_a, sizeof(float), "cuBLASLt: A's scale");
     d.scale_b = (const float *)simt_place(d.scale_b, sizeof(float), "cuBLASLt: B's scale");
@@ -244,6 +250,12 @@ void place_all(desc &d, const layout &c)
 void product(const desc *d, const layout *a, const layout *b, const layout *c, const void *pa, const void *pb, const void *pc,
              void *pd, float al, float be, int64_t parts)
 {
+    for (int64_t j = 0; j < c->cols && summing(d); j++) {
+        float sum = 0;
+        for (int64_t x = 0; x < (d->op_b ? b->cols : b->rows); x++)
+            sum += at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x);
+        ((float *)(uintptr_t)d->bias)[j] = sum;
+    }
     for (int64_t j = 0; j < c->cols; j++)
         for (int64_t i = 0; i < c->rows; i++) {
             int64_t k = d->op_a ? a->rows : a->cols;

@@ -49,19 +49,18 @@ static struct matmul part_of(const struct linear *l, struct matmul of, int64_t i
 
 /* ---- products ---- */
 
-/* One of all rows; sums: those of dy's columns are added. */
-static int product(struct model *m, const struct linear *l, const struct matmul *of, float *sums, struct err *e)
+/* One of all rows. */
+static int product(struct model *m, const struct linear *l, const struct matmul *of, struct err *e)
 {
     struct matmul_grouped q;
 
     TRY(pass_progress(m, e));
-    if (l->experts) {
-        q = grouped(l, of);
-        q.sums = sums;
-        return m->dev->ops->matmul_grouped(m->dev, &q, e);
-    }
-    TRY(m->dev->ops->matmul(m->dev, of, e));
-    return sums ? m->dev->ops->vec_colsum(m->dev, m->dt, sums, of->a, l->rows, of->m, of->m, e) : 0;
+    if (!l->experts)
+        return m->dev->ops->matmul(m->dev, of, e);
+    q = grouped(l, of);
+    q.sums = of->sums;
+    q.of.sums = NULL;
+    return m->dev->ops->matmul_grouped(m->dev, &q, e);
 }
 
 /* ---- in FP8, each expert by itself, for each has scales of its own ---- */
@@ -94,7 +93,7 @@ int linear_forward(struct model *m, const struct linear *l, void *y, const void 
     };
 
     if (fp8_weight(m, l, 0) < 0) {
-        TRY(product(m, l, &all, NULL, e));
+        TRY(product(m, l, &all, e));
         return !l->adapter ? 0 : lora_forward(m, l, y, x, e);
     }
     for (int64_t i = 0, first = 0; i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
@@ -112,7 +111,7 @@ int linear_backward(struct model *m, const struct linear *l, void *dx, const voi
     const struct param *p = &l->buffer->params.v[l->w];
     int64_t in = p->shape[1], out = p->shape[0];
     float *bias = param_grad_copy(l->buffer, l->b, l->copy);
-    const struct matmul weights = {
+    struct matmul weights = {
         .m = out, .n = in, .k = l->rows, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = dy, .b = x,
         .c = param_grad_copy(l->buffer, l->w, l->copy), .beta = l->buffer->overwrite && !l->again ? 0 : 1,
     };
@@ -122,11 +121,12 @@ int linear_backward(struct model *m, const struct linear *l, void *dx, const voi
     };
 
     if (fp8_weight(m, l, 0) < 0) {
+        weights.sums = bias;
         if (weights.c)
-            TRY(product(m, l, &weights, bias, e));
+            TRY(product(m, l, &weights, e));
         if (l->adapter)
             TRY(lora_backward(m, l, dy, x, e));
-        TRY(product(m, l, &inputs, NULL, e));
+        TRY(product(m, l, &inputs, e));
         return !l->adapter ? 0 : lora_backward_input(m, l, dx, e);
     }
     for (int64_t i = 0, first = 0; i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {

@@ -23,7 +23,7 @@ void put_fp8(void)
     put_fp8_of(7, 5, FP8_E5M2);
 }
 
-/* n: m, n, k, kind (0 bias, 1 bias and GELU, 2 input gradient, 3 through GELU, 4 weight gradient), FP8 */
+/* n: m, n, k, kind (0 bias, 1 bias and GELU, 2 input gradient, 3 through GELU, 4 weight gradient, 5 with the bias' too), FP8 */
 static int run_matmul(const int64_t *n)
 {
     struct matmul p = {.m = n[0], .n = n[1], .k = n[2], .dt = DTYPE_BF16, .dt_c = DTYPE_BF16, .a = place[0], .b = place[1],
@@ -35,8 +35,10 @@ static int run_matmul(const int64_t *n)
         p.act = ACT_GELU_TANH, p.aux = place[4];
     if (n[3] == 3)
         p.dact = ACT_GELU_TANH, p.dact_aux = place[4];
-    if (n[3] == 4)
+    if (n[3] >= 4)
         p.trans_a = true, p.dt_c = DTYPE_F32, p.beta = 1;
+    if (n[3] == 5)
+        p.sums = place[6];
     if (n[4]) {
         p.trans_a = false, p.trans_b = true; /* of copies that lie so */
         p.fp8_a = n[3] < 2 ? FP8_E4M3 : FP8_E5M2, p.fp8_b = FP8_E4M3;
@@ -50,15 +52,15 @@ static int run_matmul(const int64_t *n)
 static void bench_matmul(int64_t m, int64_t n, int64_t k, int64_t kind, bool fp8)
 {
     static const char *const kinds[] = {"matmul, bias", "matmul, bias, GELU", "matmul, input gradient", "matmul, through GELU",
-                                        "matmul, weight gradient"};
+                                        "matmul, weight gradient", "matmul, weight and bias gradient"};
     char shape[80], name[80];
 
     snprintf(shape, sizeof shape, "%lld x %lld x %lld", (long long)m, (long long)n, (long long)k);
     snprintf(name, sizeof name, "%s%s", fp8 ? "FP8 " : "", kinds[kind]);
-    if (!fp8 || kind != 3) /* which the library does not have in FP8, and training does otherwise */
+    if (kind < 5 && !(fp8 && kind == 3)) /* which the library does not have in FP8, and training does otherwise */
         stands_for(fp8 ? PLAN_PRODUCT_FP8 : PLAN_PRODUCT, (struct plan_dims){.m = m, .n = n, .k = k, .d = kind == 4 ? 8 : 0});
     row(name, shape, run_matmul, (const int64_t[]){m, n, k, kind, fp8},
-        (fp8 ? 1.0 : 2.0) * (double)(m * k + n * k) + (kind == 4 ? 8.0 : 2.0) * (double)(m * n),
+        (fp8 ? 1.0 : 2.0) * (double)(m * k + n * k) + (kind >= 4 ? 8.0 : 2.0) * (double)(m * n),
         2.0 * (double)m * (double)n * (double)k, fp8 ? peak_fp8 : peak);
 }
 
@@ -80,7 +82,7 @@ void bench_products(int64_t fp8)
 
     if (fp8)
         put_fp8();
-    for (int64_t kind = 0; kind < 5; kind++)
+    for (int64_t kind = 0; kind < 6 - fp8; kind++)
         if (kind < 4)
             bench_matmul(t, 6400, 1600, kind, fp8);
         else

@@ -5,7 +5,7 @@
 
 struct product {
     int64_t m, n, k;
-    bool ta, tb, wide, bias;
+    bool ta, tb, wide, bias, sums;
     float beta;
     enum act act, dact;
     int64_t pad;
@@ -19,9 +19,9 @@ enum { TITLE = 200 };
 static const char *title(char *buf, const char *what, const char *a, const char *b, enum dtype c, const struct product *q,
                          bool plain)
 {
-    snprintf(buf, TITLE, "%s %s by %s to %s, %lld x %lld x %lld%s%s%s%s%s%s%s%s%s%s%s", what, a, b, dtype_name(c),
+    snprintf(buf, TITLE, "%s %s by %s to %s, %lld x %lld x %lld%s%s%s%s%s%s%s%s%s%s%s%s", what, a, b, dtype_name(c),
              (long long)q->m, (long long)q->n, (long long)q->k, q->ta ? ", A transposed" : "", q->tb ? ", B transposed" : "",
-             q->pad ? ", rows apart" : "", q->beta != 0 ? ", beta 1" : "", q->bias ? ", bias" : "",
+             q->pad ? ", rows apart" : "", q->beta != 0 ? ", beta 1" : "", q->bias ? ", bias" : "", q->sums ? ", sums" : "",
              q->act ? ", " : "", act_titles[q->act], q->dact ? ", through " : "", act_titles[q->dact],
              q->ragged ? ", ragged" : "", plain ? ", without a library" : "");
     return buf;
@@ -40,6 +40,7 @@ static void product_with(struct made *m, enum dtype dt, const struct product *q,
     struct tensor b = normal(m, dt, (q->tb ? q->n : q->k) * ldb, 0, 71, 1, 0);
     struct tensor c = normal(m, dc, q->m * ldc, 0, 72, 1, 0), bias = normal(m, dt, q->n, 0, 73, 1, 0);
     struct tensor aux = result(m, dt, q->m * q->n, 0), daux = normal(m, dt, q->m * q->n, 0, 74, 1, 0);
+    struct tensor sums = normal(m, DTYPE_F32, q->m, 0, 75, 1, 0);
     double s = 1 + sqrt((double)q->k);
     const char *type = dtype_name(dt);
     char name[TITLE];
@@ -49,9 +50,12 @@ static void product_with(struct made *m, enum dtype dt, const struct product *q,
                            .a = on(m, w, &a), .b = on(m, w, &b), .c = on(m, w, &c), .lda = lda, .ldb = ldb, .ldc = ldc,
                            .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL, .act = q->act,
                            .aux = q->act ? on(m, w, &aux) : NULL, .dact = q->dact,
-                           .dact_aux = q->dact ? on(m, w, &daux) : NULL, .ragged = q->ragged};
+                           .dact_aux = q->dact ? on(m, w, &daux) : NULL, .ragged = q->ragged,
+                           .sums = q->sums ? on(m, w, &sums) : NULL};
         CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
     }
+    if (q->sums)
+        near(m, title(name, "sums of columns", type, type, dc, q, plain), &sums, of_sums((double)q->k), s);
     /* an activation of the product: of the rounded one or not */
     near(m, title(name, "product", type, type, dc, q, plain), &c,
          dt == DTYPE_BF16 && (q->act || q->dact) ? 0x1p-7 : of_sums((double)q->k), s);
@@ -69,6 +73,9 @@ static const struct product products[] = {
     {.m = 71, .n = 24, .k = 40, .tb = true, .bias = true, .ragged = true}, {.m = 16, .n = 40, .k = 32, .ragged = true},
     {.m = 24, .n = 40, .k = 91, .ta = true, .wide = true, .beta = 1, .ragged = true},
     {.m = 24, .n = 40, .k = 64, .ta = true, .wide = true, .ragged = true},
+    {.m = 64, .n = 32, .k = 48, .ta = true, .wide = true, .beta = 1, .sums = true},
+    {.m = 33, .n = 40, .k = 70, .ta = true, .wide = true, .sums = true},
+    {.m = 24, .n = 40, .k = 64, .ta = true, .wide = true, .beta = 1, .ragged = true, .sums = true},
     {.m = 8, .n = 24, .k = 0, .bias = true}, {.m = 9, .n = 24, .k = 0, .tb = true, .beta = 1}, {.m = 0, .n = 24, .k = 3},
 };
 
