@@ -17,6 +17,17 @@ static enum way way_of(void)
                                                                                         : WAY_AUTO;
 }
 
+/* Whether cuDNN is asked.  Its graph does not give the largest logits; and a mask of dropout that it draws forward it must be
+ * able to draw backward. */
+static bool asks_cudnn(const struct device *dev, const struct attention *p, bool backward)
+{
+    bool back = backward || (p->drop && p->drop->p > 0), forward = !backward || (p->drop && p->drop->p > 0);
+
+    if (way_of() > WAY_CUDNN || (forward && p->most))
+        return false;
+    return way_of() == WAY_CUDNN || !back || !dev->deterministic;
+}
+
 extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struct attention *p, struct err *e)
 {
     bool done = false;
@@ -24,7 +35,7 @@ extern "C" int attention_fwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention(dt, p, "attention_fwd", e));
     if (p->b == 0 || p->t == 0)
         return 0;
-    if (way_of() <= WAY_CUDNN && !p->most) { /* its graph does not give the largest logits */
+    if (asks_cudnn(dev, p, false)) {
         TRY(attention_cudnn_fwd(dev, dt, p, way_of() == WAY_CUDNN, &done, e));
         if (done)
             return 0;
@@ -45,7 +56,7 @@ extern "C" int attention_bwd_cuda(struct device *dev, enum dtype dt, const struc
     TRY(check_attention_bwd(dt, p, e));
     if (p->b == 0 || p->t_kv == 0)
         return 0;
-    if (way_of() == WAY_CUDNN || (way_of() == WAY_AUTO && !dev->deterministic)) {
+    if (asks_cudnn(dev, p, true)) {
         TRY(attention_cudnn_bwd(dev, dt, p, dout, dq, dk, dv, way_of() == WAY_CUDNN, &done, e));
         if (done)
             return 0;

@@ -38,6 +38,8 @@ struct attention {
     bool full;      /* every query sees all keys, of which there may be any number */
     const int32_t *start; /* (B, t) or NULL: the first key that a query sees, its own place at most and nowhere less than that
                              of the query before; counted as first_key is.  Not with a cache */
+    int64_t documents, longest; /* with start: how many documents the call has at most, where each token's start is the place of a
+                                   token whose start that is too, and how many tokens each has at most; 0: not known */
     int64_t window; /* > 0: how many keys a query sees at most, its own the last */
     float cap;      /* > 0: cap tanh(x / cap) in place of a logit x */
     const void *sink; /* (heads) of the call's type, or NULL: a logit beside those of the keys, of a value that is 0 */

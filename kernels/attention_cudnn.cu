@@ -1,309 +1,14 @@
 #include "kernels/attention_cudnn.cuh"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "kernels/attention_mma.cuh"
+#include "kernels/attention_plain.cuh"
 
-/* Attention as graphs of small operations, which cuDNN recognises and runs as one kernel: 14 operations forward, 22 backward (24
- * where heads share keys), causal, without dropout, as many keys as queries.  Plans are kept by shape. */
+enum { PLANS = 128 };
 
-/* What a tensor outside of the graph is called; those inside count on from INNER. */
-enum { ID_Q = 1, ID_K, ID_V, ID_O, ID_STATS, ID_SCALE, ID_MASKED, ID_DOUT, ID_DQ, ID_DK, ID_DV, ID_DQ_SUM, ID_DELTA, ID_ONE, IDS,
-        INNER = 100 };
-enum { PLANS = 64, KEPT = 256, OPS = 24, PROPOSALS = 8 };
-enum { AT_Q, AT_K, AT_V, AT_O, AT_DOUT, AT_DQ, AT_DK, AT_DV };
-
-/* A graph under construction.  Every descriptor is kept until the plan is made; after a failure nothing more is done. */
-struct graph {
-    const struct dnn_api *api;
-    const struct dnn_shape *s;
-    void *kept[KEPT], *op[OPS];
-    int n, ops, rc;
-    int64_t next;
-};
-
-static void *make(struct graph *g, int kind)
-{
-    void *d = NULL;
-
-    if (g->rc == 0)
-        g->rc = g->n == KEPT ? -1 : g->api->desc_create(kind, &d);
-    if (g->rc == 0)
-        g->kept[g->n++] = d;
-    return d;
-}
-
-static void set(struct graph *g, void *d, int what, int type, int64_t n, const void *values)
-{
-    if (g->rc == 0)
-        g->rc = g->api->set(d, what, type, n, values);
-}
-
-static void set_desc(struct graph *g, void *d, int what, void *other)
-{
-    if (other)
-        set(g, d, what, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &other);
-}
-
-static void finalize(struct graph *g, void *d)
-{
-    if (g->rc == 0)
-        g->rc = g->api->finalize(d);
-}
-
-/* ---- tensors of four dimensions: sequence, head, row, column ---- */
-
-static void *tensor(struct graph *g, int type, int64_t id, const int64_t dim[4], const int64_t stride[4], bool by_value,
-                    int order)
-{
-    void *d = make(g, DNN_TENSOR);
-    int64_t align = 16, uid = id ? id : INNER + g->next++;
-    bool inner = id == 0;
-
-    set(g, d, DNN_ATTR_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, 1, &type);
-    set(g, d, DNN_ATTR_TENSOR_DIMENSIONS, DNN_TYPE_INT64, 4, dim);
-    set(g, d, DNN_ATTR_TENSOR_STRIDES, DNN_TYPE_INT64, 4, stride);
-    set(g, d, DNN_ATTR_TENSOR_BYTE_ALIGNMENT, DNN_TYPE_INT64, 1, &align);
-    set(g, d, DNN_ATTR_TENSOR_UNIQUE_ID, DNN_TYPE_INT64, 1, &uid);
-    set(g, d, DNN_ATTR_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, 1, &inner);
-    set(g, d, DNN_ATTR_TENSOR_IS_BY_VALUE, DNN_TYPE_BOOLEAN, 1, &by_value);
-    if (order)
-        set(g, d, DNN_ATTR_TENSOR_REORDERING_MODE, DNN_TYPE_TENSOR_REORDERING_MODE, 1, &order);
-    finalize(g, d);
-    return d;
-}
-
-/* A view of the call: (b, heads, t, d) as it lies, or with its rows as columns. */
-static void *view(struct graph *g, int64_t id, int at, bool turned)
-{
-    const struct dnn_shape *s = g->s;
-    int64_t heads = at == AT_K || at == AT_V || at == AT_DK || at == AT_DV ? s->kv_heads : s->heads, row = s->stride[at][1];
-    int64_t dim[4] = {s->b, heads, turned ? s->d : s->t, turned ? s->t : s->d};
-    int64_t stride[4] = {s->stride[at][0], s->d, turned ? 1 : row, turned ? row : 1};
-
-    return tensor(g, DNN_DATA_BFLOAT16, id, dim, stride, false, 0);
-}
-
-/* (b, heads, t, columns), dense. */
-static void *dense(struct graph *g, int type, int64_t id, int64_t columns, int order)
-{
-    const struct dnn_shape *s = g->s;
-    int64_t dim[4] = {s->b, s->heads, s->t, columns};
-    int64_t stride[4] = {s->heads * s->t * columns, s->t * columns, columns, 1};
-
-    return tensor(g, type, id, dim, stride, false, order);
-}
-
-/* The same turned inside the graph: (b, heads, t keys, t queries) of a (queries, keys). */
-static void *turned(struct graph *g)
-{
-    const struct dnn_shape *s = g->s;
-    int64_t dim[4] = {s->b, s->heads, s->t, s->t}, stride[4] = {s->heads * s->t * s->t, s->t * s->t, 1, s->t};
-
-    return tensor(g, DNN_DATA_BFLOAT16, 0, dim, stride, false, 0);
-}
-
-static void *scalar(struct graph *g, int64_t id)
-{
-    const int64_t one[4] = {1, 1, 1, 1};
-
-    return tensor(g, DNN_DATA_FLOAT, id, one, one, true, 0);
-}
-
-static void *scores(struct graph *g) { return dense(g, DNN_DATA_FLOAT, 0, g->s->t, 0); }
-static void *rows(struct graph *g) { return dense(g, DNN_DATA_FLOAT, 0, 1, 0); }
-
-/* ---- operations; each returns its result ---- */
-
-static void *done(struct graph *g, void *op, void *y)
-{
-    finalize(g, op);
-    if (g->rc == 0)
-        g->rc = g->ops == OPS ? -1 : 0;
-    if (g->rc == 0)
-        g->op[g->ops++] = op;
-    return y;
-}
-
-/* y = mode(x, b, t); axis for an index. */
-static void *pointwise(struct graph *g, int mode, void *x, void *b, void *t, void *y, int64_t axis)
-{
-    void *how = make(g, DNN_POINTWISE), *op;
-    int type = DNN_DATA_FLOAT;
-
-    set(g, how, DNN_ATTR_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, &mode);
-    set(g, how, DNN_ATTR_POINTWISE_MATH_PREC, DNN_TYPE_DATA_TYPE, 1, &type);
-    if (axis >= 0)
-        set(g, how, DNN_ATTR_POINTWISE_AXIS, DNN_TYPE_INT64, 1, &axis);
-    finalize(g, how);
-    op = make(g, DNN_OPERATION_POINTWISE);
-    set_desc(g, op, DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, how);
-    set_desc(g, op, DNN_ATTR_OPERATION_POINTWISE_XDESC, x);
-    set_desc(g, op, DNN_ATTR_OPERATION_POINTWISE_BDESC, b);
-    set_desc(g, op, DNN_ATTR_OPERATION_POINTWISE_TDESC, t);
-    set_desc(g, op, DNN_ATTR_OPERATION_POINTWISE_YDESC, y);
-    return done(g, op, y);
-}
-static void *both(struct graph *g, int mode, void *x, void *b, void *y) { return pointwise(g, mode, x, b, NULL, y, -1); }
-
-static void *product(struct graph *g, void *a, void *b, void *c)
-{
-    void *how = make(g, DNN_MATMUL), *op;
-    int type = DNN_DATA_FLOAT;
-
-    set(g, how, DNN_ATTR_MATMUL_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &type);
-    finalize(g, how);
-    op = make(g, DNN_OPERATION_MATMUL);
-    set_desc(g, op, DNN_ATTR_OPERATION_MATMUL_ADESC, a);
-    set_desc(g, op, DNN_ATTR_OPERATION_MATMUL_BDESC, b);
-    set_desc(g, op, DNN_ATTR_OPERATION_MATMUL_CDESC, c);
-    set_desc(g, op, DNN_ATTR_OPERATION_MATMUL_DESC, how);
-    return done(g, op, c);
-}
-
-static void *reduce(struct graph *g, int mode, void *x, void *y)
-{
-    void *how = make(g, DNN_REDUCTION), *op;
-    int type = DNN_DATA_FLOAT;
-
-    set(g, how, DNN_ATTR_REDUCTION_OPERATOR, DNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, &mode);
-    set(g, how, DNN_ATTR_REDUCTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, &type);
-    finalize(g, how);
-    op = make(g, DNN_OPERATION_REDUCTION);
-    set_desc(g, op, DNN_ATTR_OPERATION_REDUCTION_XDESC, x);
-    set_desc(g, op, DNN_ATTR_OPERATION_REDUCTION_YDESC, y);
-    set_desc(g, op, DNN_ATTR_OPERATION_REDUCTION_DESC, how);
-    return done(g, op, y);
-}
-
-static void *reshape(struct graph *g, void *x, void *y)
-{
-    void *op = make(g, DNN_OPERATION_RESHAPE);
-
-    set_desc(g, op, DNN_ATTR_OPERATION_RESHAPE_XDESC, x);
-    set_desc(g, op, DNN_ATTR_OPERATION_RESHAPE_YDESC, y);
-    return done(g, op, y);
-}
-
-/* scale q k^T, and what a query may not see far below everything. */
-static void *masked_scores(struct graph *g, void *q, void *k, void *scale)
-{
-    void *s = both(g, DNN_POINTWISE_MUL, product(g, q, k, scores(g)), scale, scores(g));
-    void *row = dense(g, DNN_DATA_INT32, 0, g->s->t, 0), *column = dense(g, DNN_DATA_INT32, 0, g->s->t, 0);
-    void *seen = dense(g, DNN_DATA_BOOLEAN, 0, g->s->t, 0);
-
-    pointwise(g, DNN_POINTWISE_GEN_INDEX, s, NULL, NULL, row, 2);
-    pointwise(g, DNN_POINTWISE_GEN_INDEX, s, NULL, NULL, column, 3);
-    both(g, DNN_POINTWISE_CMP_GE, row, column, seen);
-    return pointwise(g, DNN_POINTWISE_BINARY_SELECT, s, scalar(g, ID_MASKED), seen, scores(g), -1);
-}
-
-static void forward_graph(struct graph *g)
-{
-    void *q = view(g, ID_Q, AT_Q, false), *k = view(g, ID_K, AT_K, true), *v = view(g, ID_V, AT_V, false);
-    void *s = masked_scores(g, q, k, scalar(g, ID_SCALE)), *max = reduce(g, DNN_REDUCE_MAX, s, rows(g));
-    void *power = pointwise(g, DNN_POINTWISE_EXP, both(g, DNN_POINTWISE_SUB, s, max, scores(g)), NULL, NULL, scores(g), -1);
-    void *sum = reduce(g, DNN_REDUCE_ADD, power, rows(g)), *p = dense(g, DNN_DATA_BFLOAT16, 0, g->s->t, 0);
-
-    both(g, DNN_POINTWISE_ADD, max, pointwise(g, DNN_POINTWISE_LOG, sum, NULL, NULL, rows(g), -1),
-         dense(g, DNN_DATA_FLOAT, ID_STATS, 1, 0));
-    both(g, DNN_POINTWISE_DIV, power, sum, p);
-    product(g, p, v, view(g, ID_O, AT_O, false));
-}
-
-/* Of keys or values: by the heads that read them, then their sum where several read the same. */
-static void gradient(struct graph *g, void *a, void *b, int64_t id, int at)
-{
-    const struct dnn_shape *s = g->s;
-
-    if (s->heads == s->kv_heads)
-        product(g, a, b, view(g, id, at, false));
-    else
-        reduce(g, DNN_REDUCE_ADD, product(g, a, b, dense(g, DNN_DATA_BFLOAT16, 0, s->d, 0)), view(g, id, at, false));
-}
-
-static void backward_graph(struct graph *g)
-{
-    void *q = view(g, ID_Q, AT_Q, false), *k = view(g, ID_K, AT_K, true), *v = view(g, ID_V, AT_V, true);
-    void *dout = view(g, ID_DOUT, AT_DOUT, false), *scale = scalar(g, ID_SCALE);
-    void *delta = dense(g, DNN_DATA_FLOAT, ID_DELTA, 1, 0), *stats = dense(g, DNN_DATA_FLOAT, ID_STATS, 1, 0);
-    void *o = view(g, ID_O, AT_O, false), *s, *p, *ds, *sum;
-
-    /* without the product, which scales by what dropout keeps, 9.19's engine takes a graph and reads where nothing is */
-    sum = reduce(g, DNN_REDUCE_ADD, both(g, DNN_POINTWISE_MUL, dout, o, dense(g, DNN_DATA_FLOAT, 0, g->s->d, 0)), rows(g));
-    both(g, DNN_POINTWISE_MUL, sum, scalar(g, ID_ONE), delta);
-    s = masked_scores(g, q, k, scale);
-    p = pointwise(g, DNN_POINTWISE_EXP, both(g, DNN_POINTWISE_SUB, s, stats, scores(g)), NULL, NULL, scores(g), -1);
-    gradient(g, reshape(g, p, turned(g)), dout, ID_DV, AT_DV);
-    ds = both(g, DNN_POINTWISE_SUB, product(g, dout, v, scores(g)), delta, scores(g));
-    ds = both(g, DNN_POINTWISE_MUL, both(g, DNN_POINTWISE_MUL, ds, p, scores(g)), scale, scores(g));
-    gradient(g, reshape(g, ds, turned(g)), q, ID_DK, AT_DK);
-    sum = dense(g, DNN_DATA_FLOAT, ID_DQ_SUM, g->s->d, DNN_REORDERING_F16x16);
-    product(g, ds, reshape(g, k, view(g, 0, AT_K, false)), sum);
-    both(g, DNN_POINTWISE_IDENTITY, sum, NULL, view(g, ID_DQ, AT_DQ, false));
-}
-
-/* ---- plans ---- */
-
-/* The first engine that can be made into a plan; without a handle only how many there are. */
-static void choose(struct graph *g, void *handle, void *prop, struct dnn_plan *p)
-{
-    void *whole = make(g, DNN_OPERATIONGRAPH), *heuristic, *config[PROPOSALS];
-    int mode = DNN_HEUR_A;
-    int64_t count = 0;
-
-    set(g, whole, DNN_ATTR_OPERATIONGRAPH_OPS, DNN_TYPE_BACKEND_DESCRIPTOR, g->ops, g->op);
-    if (handle)
-        set(g, whole, DNN_ATTR_OPERATIONGRAPH_HANDLE, DNN_TYPE_HANDLE, 1, &handle);
-    finalize(g, whole);
-    heuristic = make(g, DNN_ENGINEHEUR);
-    set_desc(g, heuristic, DNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, whole);
-    set(g, heuristic, DNN_ATTR_ENGINEHEUR_MODE, DNN_TYPE_HEUR_MODE, 1, &mode);
-    if (!handle)
-        set_desc(g, heuristic, DNN_ATTR_ENGINEHEUR_DEVICEPROP, prop);
-    finalize(g, heuristic);
-    for (int i = 0; i < PROPOSALS; i++)
-        config[i] = make(g, DNN_ENGINECFG);
-    if (g->rc == 0)
-        g->rc = g->api->get(heuristic, DNN_ATTR_ENGINEHEUR_RESULTS, DNN_TYPE_BACKEND_DESCRIPTOR, PROPOSALS, &count, config);
-    p->engines = g->rc == 0 ? (int)count : 0;
-    for (int i = 0; i < p->engines && handle && !p->plan; i++) {
-        void *plan = NULL;
-        int64_t n;
-        if (g->api->desc_create(DNN_EXECUTION_PLAN, &plan))
-            break;
-        if (g->api->set(plan, DNN_ATTR_EXECUTION_PLAN_HANDLE, DNN_TYPE_HANDLE, 1, &handle) == 0 &&
-            g->api->set(plan, DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, DNN_TYPE_BACKEND_DESCRIPTOR, 1, &config[i]) == 0 &&
-            g->api->finalize(plan) == 0 &&
-            g->api->get(plan, DNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, DNN_TYPE_INT64, 1, &n, &p->workspace) == 0)
-            p->plan = plan;
-        else
-            g->api->desc_destroy(plan);
-    }
-}
-
-int dnn_plan_make(const struct dnn_api *api, void *handle, void *prop, struct dnn_plan *p, struct err *e)
-{
-    struct graph g = {};
-    char why[256] = "";
-
-    g.api = api;
-    g.s = &p->shape;
-    p->plan = NULL;
-    p->workspace = p->engines = 0;
-    if (p->shape.backward)
-        backward_graph(&g);
-    else
-        forward_graph(&g);
-    choose(&g, handle, prop, p);
-    if (g.rc)
-        api->last_error(why, sizeof why);
-    while (g.n)
-        api->desc_destroy(g.kept[--g.n]);
-    return g.rc ? err_set(e, ERR_UNSUPPORTED, "cuDNN: status %d: %s", g.rc, why) : 0;
-}
-
-/* ---- running ---- */
+/* ---- plans, kept by shape ---- */
 
 struct dnn {
     const struct dnn_api *api;
@@ -350,14 +55,37 @@ static struct dnn *dnn_of(struct device *dev)
 /* What the library does not do: an error where it must, else it is said, and kernels of our own do it. */
 static int declined(const struct dnn_shape *s, bool must, const char *why, struct err *e)
 {
-    char what[150];
+    char what[200];
 
-    snprintf(what, sizeof what, "attention%s of %lld x %lld, %lld heads of %lld, %lld of keys", s->backward ? " backward" : "",
-             (long long)s->b, (long long)s->t, (long long)s->heads, (long long)s->d, (long long)s->kv_heads);
+    snprintf(what, sizeof what, "attention%s of %lld x %lld%s%s, %lld heads of %lld, %lld of keys",
+             s->backward ? " backward" : "", (long long)s->b, (long long)s->t, s->documents ? ", documents" : "",
+             s->drop > 0 ? ", dropout" : "", (long long)s->heads, (long long)s->d, (long long)s->kv_heads);
     if (must)
         return err_set(e, ERR_UNSUPPORTED, "%s: %s", what, why);
     cuda_note("%s: %s; by kernels of our own", what, why);
     return 0;
+}
+
+/* Why a version is not asked for a shape. */
+static const char *distrusted(const struct dnn *d, const struct dnn_shape *s)
+{
+    const struct dnn_asked asked = {s->t, s->d, s->backward != 0, s->drop > 0, s->documents != 0};
+
+    return dnn_distrusted(d->api->version(), &asked);
+}
+
+/* Makes p, whose shape is set, into a plan; without one, says why there is none. */
+static int plan_make(const struct dnn *d, struct dnn_plan *p, bool must, struct err *e)
+{
+    const char *why = distrusted(d, &p->shape);
+    struct err none = {};
+
+    if (why)
+        return declined(&p->shape, false, why, e);
+    if (dnn_plan_make(d->api, d->handle, NULL, p, &none) == 0 && p->plan)
+        return 0;
+    return declined(&p->shape, must, none.msg[0] ? none.msg : p->engines ? "no engine of cuDNN's can be made ready" :
+                    "cuDNN has no engine", e);
 }
 
 /* The plan for a shape; *out NULL: there is none. */
@@ -365,76 +93,308 @@ static int plan_of(struct device *dev, const struct dnn_shape *s, bool must, str
 {
     struct dnn *d = dnn_of(dev);
     struct dnn_plan *p;
-    struct err none = {};
-    const char *why;
 
     *out = NULL;
+    if (!must && !dnn_proven(s))
+        return 0;
     if (!d)
         return must ? declined(s, must, "no cuDNN", e) : 0;
     for (int i = 0; i < d->plans; i++)
         if (memcmp(&d->plan[i].shape, s, sizeof *s) == 0) {
             *out = d->plan[i].plan ? &d->plan[i] : NULL;
-            must = must && !dnn_distrusted(d->api->version(), s->t, s->backward);
-            return *out || !must ? 0 : declined(s, must, "cuDNN has failed at it before", e);
+            return *out || !must || distrusted(d, s) ? 0 : declined(s, must, "cuDNN has failed at it before", e);
         }
     if (d->plans == PLANS)
         return 0;
     p = &d->plan[d->plans++];
     p->shape = *s;
-    why = dnn_distrusted(d->api->version(), s->t, s->backward);
-    if (why)
-        return declined(s, false, why, e);
-    if (dnn_plan_make(d->api, d->handle, NULL, p, &none) == 0 && p->plan) {
-        *out = p;
-        return 0;
-    }
-    return declined(s, must, none.msg[0] ? none.msg : p->engines ? "no engine of cuDNN's can be made ready" :
-                    "cuDNN has no engine", e);
+    TRY(plan_make(d, p, must, e));
+    *out = p->plan ? p : NULL;
+    return 0;
 }
+
+/* ---- what a call asks for ---- */
+
+static bool drops(const struct attention *p) { return p->drop && p->drop->p > 0; }
 
 static bool fits(enum dtype dt, const struct attention *p)
 {
-    return dt == DTYPE_BF16 && attention_common(p) && p->lse && (uintptr_t)p->lse % 16 == 0 && p->d % 8 == 0 && p->d <= 128 &&
-           p->t >= 64 &&
-           attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) && attention_mma_view_fits(&p->v) &&
-           attention_mma_view_fits(&p->o);
+    bool plain = !p->block && !p->full && p->t == p->t_kv && !attention_masked(p) && !attention_sinks(p) && !(p->cap > 0);
+    bool counted = !p->start || (p->documents > 0 && p->b * p->t * p->heads <= INT32_MAX);
+
+    return dt == DTYPE_BF16 && plain && counted && !(drops(p) && p->drop->cut) && p->lse && (uintptr_t)p->lse % 16 == 0 &&
+           p->d % 8 == 0 && p->d <= 256 && p->t >= 64 && attention_mma_view_fits(&p->q) && attention_mma_view_fits(&p->k) &&
+           attention_mma_view_fits(&p->v) && attention_mma_view_fits(&p->o);
+}
+
+/* The gradients' rows are those of what they are of, as documents' beginnings are. */
+static bool fits_backward(const struct attention *p, const struct attention_view more[4])
+{
+    const struct attention_view *of[4] = {&p->o, &p->q, &p->k, &p->v};
+
+    for (int i = 0; i < 4; i++)
+        if (!attention_mma_view_fits(&more[i]) || (p->start && more[i].row != of[i]->row))
+            return false;
+    return true;
+}
+
+/* Documents and their tokens are counted in powers of two, lest every micro-batch makes a plan of its own. */
+static int64_t power_of_two(int64_t n, int64_t least)
+{
+    while (least < n)
+        least *= 2;
+    return least;
 }
 
 static struct dnn_shape shape_of(const struct attention *p, const struct attention_view *more)
 {
     const struct attention_view *v[8] = {&p->q, &p->k, &p->v, &p->o, more, more ? more + 1 : NULL, more ? more + 2 : NULL,
                                          more ? more + 3 : NULL};
+    int64_t longest = power_of_two(p->longest > 0 && p->longest < p->t ? p->longest : p->t, 64);
     struct dnn_shape s = {};
 
     s.b = p->b, s.t = p->t, s.heads = p->heads, s.kv_heads = p->kv_heads, s.d = p->d, s.backward = more != NULL;
+    s.drop = drops(p) ? p->drop->p : 0;
+    if (p->start) {
+        s.documents = 1;
+        s.b = power_of_two(p->documents, 1);
+        s.t = longest < p->t ? longest : p->t;
+    }
     for (int i = 0; i < 8; i++)
         if (v[i]) {
-            s.stride[i][0] = v[i]->batch;
+            s.stride[i][0] = p->start ? 0 : v[i]->batch;
             s.stride[i][1] = v[i]->row;
         }
     return s;
 }
 
+/* ---- dropout and documents: what the library reads of them ---- */
+
+/* Seed and offset of a call, by the same words that tell masks of our own apart: the place, the step and the first row.  The
+ * offset is small and a multiple of 4, as those who count Philox's words have it. */
+static __global__ void __launch_bounds__(32) seed_kernel(int64_t *seed, int64_t *offset, struct drop d)
+{
+    uint32_t c[4];
+
+    drop_begin(&d);
+    c[0] = (uint32_t)d.row0, c[1] = (uint32_t)(d.row0 >> 32), c[2] = d.stream[0], c[3] = d.stream[1];
+    philox(d.key[0], d.key[1], c);
+    if (threadIdx.x)
+        return;
+    *seed = (int64_t)((uint64_t)(c[1] >> 1) << 32 | c[0]);
+    *offset = (int64_t)(c[2] >> 3 << 2);
+}
+
+/* Documents as the library has them: how many tokens each has, and where it begins in rows of each kind. */
+struct documents {
+    const int32_t *start;
+    int64_t n, t, most;          /* tokens, those of a sequence; documents there is room for */
+    int32_t *queries, *keys;     /* (most) */
+    int64_t *at[DNN_PLACES];     /* (most + 1) */
+    int64_t row[DNN_PLACES];     /* elements a token */
+};
+
+enum { DOCUMENT_WARPS = 16 };
+
+static __device__ __forceinline__ bool begins(const struct documents &p, int64_t i, int64_t end)
+{
+    return i < end && p.start[i] == (int32_t)((uint32_t)i % (uint32_t)p.t);
+}
+
+/* The first of the documents that begin in a warp's share of the tokens is number `slot`. */
+static __device__ __forceinline__ void put_beginnings(const struct documents &p, int64_t from, int64_t end, int64_t slot)
+{
+    int lane = (int)threadIdx.x % 32;
+
+    for (int64_t i = from; i < end; i += 32) {
+        bool here = begins(p, i + lane, end);
+        unsigned those = __ballot_sync(~0u, here);
+        int64_t at = slot + __popc(those & ((1u << lane) - 1));
+        if (here && at <= p.most)
+            p.at[DNN_AT_STATS][at] = i + lane;
+        slot += __popc(those);
+    }
+}
+
+/* One block: each warp counts the beginnings in its share of the tokens, then places them.  Documents that there are not have no
+ * tokens and begin at the end. */
+static __global__ void __launch_bounds__(32 * DOCUMENT_WARPS) documents_kernel(struct documents p)
+{
+    __shared__ int count[DOCUMENT_WARPS];
+    int warp = (int)threadIdx.x / 32, mine = 0, before = 0, all = 0;
+    int64_t each = (p.n + DOCUMENT_WARPS - 1) / DOCUMENT_WARPS, from = warp * each, end = from + each < p.n ? from + each : p.n;
+    int64_t *first = p.at[DNN_AT_STATS];
+
+    for (int64_t i = from; i < end; i += 32)
+        mine += __popc(__ballot_sync(~0u, begins(p, i + threadIdx.x % 32, end)));
+    if (threadIdx.x % 32 == 0)
+        count[warp] = mine;
+    __syncthreads();
+    for (int w = 0; w < DOCUMENT_WARPS; w++) {
+        before += w < warp ? count[w] : 0;
+        all += count[w];
+    }
+    put_beginnings(p, from, end, before);
+    for (int64_t slot = all + threadIdx.x; slot <= p.most; slot += 32 * DOCUMENT_WARPS)
+        first[slot] = p.n;
+    __syncthreads();
+    for (int64_t slot = threadIdx.x; slot <= p.most; slot += 32 * DOCUMENT_WARPS) {
+        for (int k = 0; k < DNN_AT_STATS; k++)
+            p.at[k][slot] = first[slot] * p.row[k];
+        if (slot < p.most)
+            p.queries[slot] = p.keys[slot] = (int32_t)(first[slot + 1] - first[slot]);
+    }
+    __syncthreads();
+    for (int64_t slot = threadIdx.x; slot <= p.most; slot += 32 * DOCUMENT_WARPS)
+        first[slot] *= p.row[DNN_AT_STATS];
+}
+
+/* Between (b, heads, t), as log-sum-exps are kept, and (b, t, heads), as the library has them of documents. */
+static __global__ void __launch_bounds__(CUDA_BLOCK) turn_kernel(float *to, const float *from, uint32_t n, uint32_t inner,
+                                                                 uint32_t outer)
+{
+    uint32_t step = gridDim.x * CUDA_BLOCK, all = inner * outer;
+
+    for (uint32_t i = blockIdx.x * CUDA_BLOCK + threadIdx.x; i < n; i += step) {
+        uint32_t r = i % all;
+        to[i] = from[i - r + r % inner * outer + r / inner];
+    }
+}
+
+/* to (b, outer, inner) of from (b, inner, outer). */
+static int turn(struct device *dev, float *to, const float *from, int64_t b, int64_t outer, int64_t inner, struct err *e)
+{
+    int64_t n = b * outer * inner;
+
+    LAUNCH(turn_kernel, dim3(cuda_blocks(dev, n, CUDA_BLOCK)), CUDA_BLOCK, dev, to, from, (uint32_t)n, (uint32_t)inner,
+           (uint32_t)outer);
+    return cuda_launched(dev, "attention's log-sum-exps", e);
+}
+
+/* ---- a call ---- */
+
+/* Where each tensor lies, and the numbers that some are. */
+struct job {
+    const struct attention *p;
+    const struct dnn_plan *plan;
+    void *at[DNN_IDS], *workspace;
+    float scale, masked, padded, keep, drop_scale;
+    size_t sum; /* bytes of dq's */
+};
+
+/* Pieces of the device's one scratch block, or with base NULL only how large it must be. */
+struct room {
+    char *base;
+    size_t used;
+};
+static void *carve(struct room *r, int64_t bytes)
+{
+    void *p = r->base ? r->base + r->used : NULL;
+
+    r->used += ((size_t)bytes + 255) / 256 * 256;
+    return p;
+}
+
+/* Backward's: dq's sum lies first, in rows of dq itself where there are documents. */
+static void place_sums(struct job *j, struct room *r)
+{
+    const struct attention *p = j->p;
+    const struct dnn_shape *s = &j->plan->shape;
+    int64_t tokens = p->b * p->t, share = p->heads / p->kv_heads, before = (int64_t)r->used;
+
+    j->at[DNN_ID_DQ_SUM] = carve(r, tokens * (s->documents ? p->q.row : p->heads * p->d) * 4);
+    j->sum = r->used - (size_t)before;
+    j->at[DNN_ID_DELTA] = carve(r, tokens * p->heads * 4);
+    if (s->documents && share > 1) {
+        j->at[DNN_ID_DK_HEADS] = carve(r, tokens * p->k.row * share * 2);
+        j->at[DNN_ID_DV_HEADS] = carve(r, tokens * p->v.row * share * 2);
+    }
+}
+
+static void place(struct job *j, struct room *r)
+{
+    const struct dnn_shape *s = &j->plan->shape;
+
+    if (s->backward)
+        place_sums(j, r);
+    if (s->drop > 0) {
+        j->at[DNN_ID_SEED] = carve(r, sizeof(int64_t));
+        j->at[DNN_ID_OFFSET] = carve(r, sizeof(int64_t));
+    }
+    if (s->documents) {
+        j->at[DNN_ID_QUERIES] = carve(r, s->b * 4);
+        j->at[DNN_ID_KEYS] = carve(r, s->b * 4);
+        for (int i = 0; i < DNN_PLACES; i++)
+            j->at[DNN_ID_AT_Q + i] = carve(r, (s->b + 1) * 8);
+        j->at[DNN_ID_STATS] = carve(r, j->p->b * j->p->t * j->p->heads * 4);
+    }
+    j->workspace = carve(r, j->plan->workspace + 1);
+}
+
+static int put_documents(struct device *dev, const struct job *j, struct err *e)
+{
+    const struct attention *p = j->p;
+    struct documents d = {p->start, p->b * p->t, p->t, j->plan->shape.b, (int32_t *)j->at[DNN_ID_QUERIES],
+                          (int32_t *)j->at[DNN_ID_KEYS], {}, {p->q.row, p->k.row, p->v.row, p->o.row, p->heads}};
+
+    for (int i = 0; i < DNN_PLACES; i++)
+        d.at[i] = (int64_t *)j->at[DNN_ID_AT_Q + i];
+    LAUNCH(documents_kernel, dim3(1), 32 * DOCUMENT_WARPS, dev, d);
+    return cuda_launched(dev, "attention's documents", e);
+}
+
+/* Everything that the graph reads but the gradients of a backward call. */
+static int prepare(struct device *dev, struct job *j, struct err *e)
+{
+    const struct attention *p = j->p;
+    const struct dnn_shape *s = &j->plan->shape;
+    bool old = dnn_of(dev)->api->version() < dnn_version(10, 0);
+    struct room r = {};
+    void *mem;
+
+    place(j, &r);
+    TRY(cuda_scratch(dev, &mem, r.used, e));
+    r = (struct room){(char *)mem, 0};
+    place(j, &r);
+    j->at[DNN_ID_Q] = p->q.p, j->at[DNN_ID_K] = p->k.p, j->at[DNN_ID_V] = p->v.p, j->at[DNN_ID_O] = p->o.p;
+    j->scale = p->scale, j->keep = (float)(1 - s->drop), j->drop_scale = (float)(1 / (1 - s->drop));
+    j->masked = j->padded = dnn_proven(s) ? -1e30f : old ? -3.402823466e38f : -INFINITY;
+    j->at[DNN_ID_SCALE] = &j->scale, j->at[DNN_ID_MASKED] = &j->masked;
+    if (s->backward)
+        j->at[DNN_ID_KEEP] = &j->keep;
+    if (s->drop > 0) {
+        j->at[DNN_ID_DROP_SCALE] = &j->drop_scale;
+        LAUNCH(seed_kernel, dim3(1), 32, dev, (int64_t *)j->at[DNN_ID_SEED], (int64_t *)j->at[DNN_ID_OFFSET], attention_drop(p));
+        TRY(cuda_launched(dev, "attention's seed", e));
+    }
+    if (!s->documents) {
+        j->at[DNN_ID_STATS] = p->lse;
+        return 0;
+    }
+    j->at[DNN_ID_PADDED] = &j->padded;
+    return put_documents(dev, j, e);
+}
+
 /* *did: it was queued.  A plan that cannot be is not tried again. */
-static int execute(struct device *dev, struct dnn_plan *p, void *const *at, void *workspace, bool must, bool *did, struct err *e)
+static int execute(struct device *dev, struct job *j, struct dnn_plan *p, bool must, bool *did, struct err *e)
 {
     const struct dnn *d = dnn_of(dev);
     const struct dnn_api *api = d->api;
-    int64_t id[IDS];
-    void *place[IDS], *pack = NULL;
+    int64_t id[DNN_IDS];
+    void *place[DNN_IDS], *pack = NULL;
     int n = 0, rc;
     char why[300];
 
-    for (int i = 1; i < IDS; i++)
-        if (at[i]) {
+    for (int i = 1; i < DNN_IDS; i++)
+        if (j->at[i]) {
             id[n] = i;
-            place[n++] = at[i];
+            place[n++] = j->at[i];
         }
     rc = api->set_stream(d->handle, dev->stream);
     rc = rc ? rc : api->desc_create(DNN_VARIANT_PACK, &pack);
     rc = rc ? rc : api->set(pack, DNN_ATTR_VARIANT_PACK_UNIQUE_IDS, DNN_TYPE_INT64, n, id);
     rc = rc ? rc : api->set(pack, DNN_ATTR_VARIANT_PACK_DATA_POINTERS, DNN_TYPE_VOID_PTR, n, place);
-    rc = rc ? rc : api->set(pack, DNN_ATTR_VARIANT_PACK_WORKSPACE, DNN_TYPE_VOID_PTR, 1, &workspace);
+    rc = rc ? rc : api->set(pack, DNN_ATTR_VARIANT_PACK_WORKSPACE, DNN_TYPE_VOID_PTR, 1, &j->workspace);
     rc = rc ? rc : api->finalize(pack);
     rc = rc ? rc : api->execute(d->handle, p->plan, pack);
     if (pack)
@@ -452,24 +412,51 @@ static int execute(struct device *dev, struct dnn_plan *p, void *const *at, void
     return declined(&p->shape, must, why, e);
 }
 
-static size_t round256(int64_t n) { return ((size_t)n + 255) / 256 * 256; }
+/* The plan forward; with dropout one that has a plan backward beside it, which is to draw the same mask. */
+static int forward_plan(struct device *dev, const struct attention *p, bool must, struct dnn_plan **plan, struct err *e)
+{
+    const struct attention_view more[4] = {p->o, p->q, p->k, p->v};
+    const struct dnn_shape s = shape_of(p, NULL), back = shape_of(p, more);
+
+    if (drops(p)) {
+        TRY(plan_of(dev, &back, must, plan, e));
+        if (!*plan)
+            return 0;
+    }
+    return plan_of(dev, &s, must, plan, e);
+}
 
 int attention_cudnn_fwd(struct device *dev, enum dtype dt, const struct attention *p, bool must, bool *did, struct err *e)
 {
-    float scale = p->scale, masked = -1e30f;
-    void *at[IDS] = {}, *workspace;
-    struct dnn_shape s = shape_of(p, NULL);
     struct dnn_plan *plan = NULL;
+    struct job j = {};
 
     *did = false;
     if (fits(dt, p))
-        TRY(plan_of(dev, &s, must, &plan, e));
+        TRY(forward_plan(dev, p, must, &plan, e));
     if (!plan)
         return 0;
-    TRY(cuda_scratch(dev, &workspace, round256(plan->workspace + 1), e));
-    at[ID_Q] = p->q.p, at[ID_K] = p->k.p, at[ID_V] = p->v.p, at[ID_O] = p->o.p;
-    at[ID_STATS] = p->lse, at[ID_SCALE] = &scale, at[ID_MASKED] = &masked;
-    return execute(dev, plan, at, workspace, must, did, e);
+    j.p = p, j.plan = plan;
+    TRY(prepare(dev, &j, e));
+    TRY(execute(dev, &j, plan, must || drops(p), did, e));
+    return *did && p->start ? turn(dev, p->lse, (float *)j.at[DNN_ID_STATS], p->b, p->heads, p->t, e) : 0;
+}
+
+/* The plan backward; with dropout there must be one where forward has drawn the mask. */
+static int backward_plan(struct device *dev, const struct attention *p, const struct attention_view more[4], bool must,
+                         struct dnn_plan **plan, struct err *e)
+{
+    const struct dnn_shape s = shape_of(p, more);
+    struct dnn_plan *forward = NULL;
+
+    if (drops(p)) {
+        TRY(forward_plan(dev, p, must, &forward, e));
+        if (!forward)
+            return 0;
+    }
+    if (fits_backward(p, more))
+        TRY(plan_of(dev, &s, must || forward, plan, e));
+    return !*plan && forward ? declined(&s, true, "cuDNN has drawn forward's mask, and cannot go backward", e) : 0;
 }
 
 int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attention *p, struct attention_view dout,
@@ -477,26 +464,20 @@ int attention_cudnn_bwd(struct device *dev, enum dtype dt, const struct attentio
                         struct err *e)
 {
     const struct attention_view more[4] = {dout, dq, dk, dv};
-    float scale = p->scale, masked = -1e30f, one = 1;
-    struct dnn_shape s = shape_of(p, more);
     struct dnn_plan *plan = NULL;
-    size_t sum = round256(p->b * p->heads * p->t * p->d * 4), delta = round256(p->b * p->heads * p->t * 4);
-    void *at[IDS] = {}, *mem;
-    bool all = fits(dt, p);
+    struct job j = {};
 
     *did = false;
-    for (int i = 0; i < 4; i++)
-        all = all && attention_mma_view_fits(&more[i]);
-    if (all)
-        TRY(plan_of(dev, &s, must, &plan, e));
+    if (fits(dt, p))
+        TRY(backward_plan(dev, p, more, must, &plan, e));
     if (!plan)
         return 0;
-    TRY(cuda_scratch(dev, &mem, sum + delta + round256(plan->workspace + 1), e));
-    at[ID_Q] = p->q.p, at[ID_K] = p->k.p, at[ID_V] = p->v.p, at[ID_O] = p->o.p, at[ID_STATS] = p->lse;
-    at[ID_DOUT] = dout.p, at[ID_DQ] = dq.p, at[ID_DK] = dk.p, at[ID_DV] = dv.p;
-    at[ID_SCALE] = &scale, at[ID_MASKED] = &masked, at[ID_ONE] = &one;
-    at[ID_DQ_SUM] = mem, at[ID_DELTA] = (char *)mem + sum;
+    j.p = p, j.plan = plan;
+    j.at[DNN_ID_DOUT] = dout.p, j.at[DNN_ID_DQ] = dq.p, j.at[DNN_ID_DK] = dk.p, j.at[DNN_ID_DV] = dv.p;
+    TRY(prepare(dev, &j, e));
+    if (p->start)
+        TRY(turn(dev, (float *)j.at[DNN_ID_STATS], p->lse, p->b, p->t, p->heads, e));
     if (dnn_wants_zeros(dnn_of(dev)->api->version()))
-        TRY(cuda_fill(dev, mem, 0, sum, e));
-    return execute(dev, plan, at, (char *)mem + sum + delta, must, did, e);
+        TRY(cuda_fill(dev, j.at[DNN_ID_DQ_SUM], 0, j.sum, e));
+    return execute(dev, &j, plan, must || drops(p), did, e);
 }

@@ -31,8 +31,14 @@ extern struct simt_dnn_calls {
 } simt_dnn_calls;
 /* tests/simt_dnn_library.cpp: how many engines of cuDNN's at this path take our graph of attention on an H200.  ERR_UNSUPPORTED:
  * none is there, or it refuses the graph. */
-int simt_dnn_engines(const char *library, int64_t b, int64_t t, int64_t heads, int64_t kv_heads, int64_t d, int backward,
-                     int *engines, struct err *e);
+struct simt_dnn_shape {
+    int64_t b, t, heads, kv_heads, d; /* with documents: b of them, of up to t tokens */
+    int backward, documents;
+    double drop;
+};
+int simt_dnn_engines(const char *library, const struct simt_dnn_shape *of, int *engines, struct err *e);
+/* tests/simt_dnn_text.cpp: the graph as text, until the next call; NULL: cuDNN's stand-in, which must be there, refuses it. */
+const char *simt_dnn_text(const struct simt_dnn_shape *of, struct err *e);
 /* Frees what ops keep with a device. */
 void simt_forget(void);
 

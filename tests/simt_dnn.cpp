@@ -39,7 +39,7 @@ struct handle {
 size_t bytes_of(int type)
 {
     return type == DNN_TYPE_BOOLEAN || type == DNN_TYPE_CHAR ? 1
-           : type == DNN_TYPE_HANDLE || type == DNN_TYPE_INT64 || type == DNN_TYPE_VOID_PTR ||
+           : type == DNN_TYPE_HANDLE || type == DNN_TYPE_INT64 || type == DNN_TYPE_VOID_PTR || type == DNN_TYPE_DOUBLE ||
                    type == DNN_TYPE_BACKEND_DESCRIPTOR ? 8
                                                        : 4;
 }
@@ -59,6 +59,7 @@ const attribute attributes[] = {
     {DNN_TENSOR, DNN_ATTR_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOLEAN, 1, false},
     {DNN_TENSOR, DNN_ATTR_TENSOR_IS_BY_VALUE, DNN_TYPE_BOOLEAN, 1, false},
     {DNN_TENSOR, DNN_ATTR_TENSOR_REORDERING_MODE, DNN_TYPE_TENSOR_REORDERING_MODE, 1, false},
+    {DNN_TENSOR, DNN_ATTR_TENSOR_RAGGED_OFFSET_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, false},
     {DNN_POINTWISE, DNN_ATTR_POINTWISE_MODE, DNN_TYPE_POINTWISE_MODE, 1, true},
     {DNN_POINTWISE, DNN_ATTR_POINTWISE_MATH_PREC, DNN_TYPE_DATA_TYPE, 1, true},
     {DNN_POINTWISE, DNN_ATTR_POINTWISE_AXIS, DNN_TYPE_INT64, 1, false},
@@ -72,6 +73,15 @@ const attribute attributes[] = {
     {DNN_OPERATION_MATMUL, DNN_ATTR_OPERATION_MATMUL_BDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, true},
     {DNN_OPERATION_MATMUL, DNN_ATTR_OPERATION_MATMUL_CDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, true},
     {DNN_OPERATION_MATMUL, DNN_ATTR_OPERATION_MATMUL_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, true},
+    {DNN_OPERATION_MATMUL, DNN_ATTR_OPERATION_MATMUL_M_OVERRIDE, DNN_TYPE_BACKEND_DESCRIPTOR, 1, false},
+    {DNN_OPERATION_MATMUL, DNN_ATTR_OPERATION_MATMUL_N_OVERRIDE, DNN_TYPE_BACKEND_DESCRIPTOR, 1, false},
+    {DNN_OPERATION_MATMUL, DNN_ATTR_OPERATION_MATMUL_K_OVERRIDE, DNN_TYPE_BACKEND_DESCRIPTOR, 1, false},
+    {DNN_RNG, DNN_ATTR_RNG_DISTRIBUTION, DNN_TYPE_RNG_DISTRIBUTION, 1, true},
+    {DNN_RNG, DNN_ATTR_RNG_BERNOULLI_PROBABILITY, DNN_TYPE_DOUBLE, 1, true},
+    {DNN_OPERATION_RNG, DNN_ATTR_OPERATION_RNG_YDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, true},
+    {DNN_OPERATION_RNG, DNN_ATTR_OPERATION_RNG_SEED, DNN_TYPE_BACKEND_DESCRIPTOR, 1, true},
+    {DNN_OPERATION_RNG, DNN_ATTR_OPERATION_RNG_DESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, true},
+    {DNN_OPERATION_RNG, DNN_ATTR_OPERATION_RNG_OFFSET, DNN_TYPE_BACKEND_DESCRIPTOR, 1, true},
     {DNN_REDUCTION, DNN_ATTR_REDUCTION_OPERATOR, DNN_TYPE_REDUCTION_OPERATOR_TYPE, 1, true},
     {DNN_REDUCTION, DNN_ATTR_REDUCTION_COMP_TYPE, DNN_TYPE_DATA_TYPE, 1, true},
     {DNN_OPERATION_REDUCTION, DNN_ATTR_OPERATION_REDUCTION_XDESC, DNN_TYPE_BACKEND_DESCRIPTOR, 1, true},
@@ -164,6 +174,8 @@ int finalize(void *of)
                 return refuse(BAD_PARAM, "a tensor of nothing");
     if (d.kind == DNN_OPERATIONGRAPH && (!understood(&d, all) || !in_order(all)))
         return refuse(NOT_SUPPORTED, "a graph that makes no sense");
+    if (d.kind == DNN_OPERATIONGRAPH && has_documents(all) && !says_documents(all))
+        return refuse(NOT_SUPPORTED, "documents whose lengths or beginnings are not said everywhere");
     if (d.kind == DNN_EXECUTION_PLAN && !d.at(DNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG)->has(DNN_ATTR_ENGINE_NUMERICAL_NOTE))
         return refuse(NOT_SUPPORTED, "an engine that cannot be made ready");
     d.final = true;
@@ -217,6 +229,7 @@ int place_one(call &c, const desc &pack, const dnn_tensor &t)
             memcpy(&c.number[t.id], simt_place_host(p[i], "cuDNN: a number"), sizeof(float));
         else
             c.at[t.id] = simt_place(p[i], t.bytes(), "cuDNN: a tensor");
+        c.given[t.id] = p[i];
         return OK;
     }
     return refuse(BAD_PARAM, "a tensor that is not given");
@@ -237,13 +250,9 @@ int execute(void *h, void *plan, void *pack)
     understood(c.graph.get(), all);
     if (is_backward(all) && !scales_rows(all))
         return refuse(FAILED, "err 700 an illegal memory access was encountered");
-    for (operation &o : all) {
-        if (!o.out.inner && place_one(c, p, o.out))
+    for (const dnn_tensor &t : outside(all))
+        if (place_one(c, p, t))
             return BAD_PARAM;
-        for (const dnn_tensor &t : o.in)
-            if (!t.inner && place_one(c, p, t))
-                return BAD_PARAM;
-    }
     c.workspace = simt_place(p.one<void *>(DNN_ATTR_VARIANT_PACK_WORKSPACE), WORKSPACE, "cuDNN: its workspace");
     if (!c.workspace)
         return refuse(BAD_PARAM, "no workspace");

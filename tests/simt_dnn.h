@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "kernels/attention_cudnn.cuh"
+#include "tests/simt_device.h"
+
+struct dnn_shape simt_dnn_shape_of(const struct simt_dnn_shape *of);
 
 namespace simt_dnn {
 
@@ -40,13 +43,13 @@ typedef std::shared_ptr<desc> shared;
 struct dnn_tensor {
     int64_t id, dim[DIMS], stride[DIMS], align;
     int type;
-    bool inner, by_value, reordered;
+    bool inner, by_value;
+    const desc *ragged; /* where its documents begin; NULL: as the first stride says */
 
     explicit dnn_tensor(const desc *d)
         : id(d->one<int64_t>(DNN_ATTR_TENSOR_UNIQUE_ID)), align(d->one<int64_t>(DNN_ATTR_TENSOR_BYTE_ALIGNMENT)),
           type(d->one<int>(DNN_ATTR_TENSOR_DATA_TYPE)), inner(d->yes(DNN_ATTR_TENSOR_IS_VIRTUAL)),
-          by_value(d->yes(DNN_ATTR_TENSOR_IS_BY_VALUE)),
-          reordered(d->one<int>(DNN_ATTR_TENSOR_REORDERING_MODE) == DNN_REORDERING_F16x16)
+          by_value(d->yes(DNN_ATTR_TENSOR_IS_BY_VALUE)), ragged(d->at(DNN_ATTR_TENSOR_RAGGED_OFFSET_DESC))
     {
         memcpy(dim, d->all<int64_t>(DNN_ATTR_TENSOR_DIMENSIONS).data(), sizeof dim);
         memcpy(stride, d->all<int64_t>(DNN_ATTR_TENSOR_STRIDES).data(), sizeof stride);
@@ -56,21 +59,25 @@ struct dnn_tensor {
     {
         return i[0] * stride[0] + i[1] * stride[1] + i[2] * stride[2] + i[3] * stride[3];
     }
+    /* Which dimension is that of tokens: the third, or the last of what is turned. */
+    int tokens() const { return stride[2] == 1 && stride[3] > 1 ? 3 : 2; }
     /* How many elements of memory it spans. */
     size_t span() const
     {
         const int64_t last[DIMS] = {dim[0] - 1, dim[1] - 1, dim[2] - 1, dim[3] - 1};
         return (size_t)place(last) + 1;
     }
-    size_t bytes() const { return span() * (type == DNN_DATA_BFLOAT16 ? 2 : 4); }
+    size_t each() const { return type == DNN_DATA_BFLOAT16 ? 2 : type == DNN_DATA_INT64 ? 8 : 4; }
+    size_t bytes() const { return (ragged ? 1 : span()) * each(); }
     float rounded(float x) const { return type == DNN_DATA_BFLOAT16 ? bf16_to(bf16_of(x)) : x; }
 };
 
-/* Of a graph: its operation, and the ids of what it reads and makes. */
+/* Of a graph: its operation, and what it reads and makes; of a product also how much of m, n and k each document has. */
 struct operation {
     const desc *d;
     std::vector<dnn_tensor> in;
     dnn_tensor out;
+    const desc *extent[3];
 };
 
 /* The operations of a graph taken apart; false: one makes no sense. */
@@ -82,11 +89,20 @@ bool is_backward(const std::vector<operation> &all);
 /* Whether the rows' sums of dout o are multiplied by a number, as the engine of 9.19 for Hopper takes for granted of every graph
  * of gradients that it accepts. */
 bool scales_rows(const std::vector<operation> &all);
+/* Whether documents lie anywhere, and what says so goes together: all of the tensors outside of the graph, each product with its
+ * lengths, what lies beyond them masked. */
+bool has_documents(const std::vector<operation> &all);
+bool says_documents(const std::vector<operation> &all);
+/* Every tensor that a call must give: those outside of the graph, lengths and beginnings. */
+std::vector<dnn_tensor> outside(const std::vector<operation> &all);
+/* The same hash of an element's number for the same seed and offset, from 0 up to 1. */
+double drawn(int64_t seed, int64_t offset, int64_t n);
 
 /* Where the tensors outside of a graph lie at a call, the numbers of those that are given by value. */
 struct call {
     shared graph;
-    std::map<int64_t, void *> at;
+    std::map<int64_t, void *> at;      /* in the memory of this process */
+    std::map<int64_t, const void *> given; /* as the caller said it */
     std::map<int64_t, float> number;
     size_t version;
     void *workspace;

@@ -79,7 +79,9 @@ int operands_of(int mode)
     case DNN_POINTWISE_DIV:
     case DNN_POINTWISE_MUL:
     case DNN_POINTWISE_SUB:
-    case DNN_POINTWISE_CMP_GE: return 2;
+    case DNN_POINTWISE_CMP_GE:
+    case DNN_POINTWISE_CMP_LT:
+    case DNN_POINTWISE_LOGICAL_AND: return 2;
     case DNN_POINTWISE_EXP:
     case DNN_POINTWISE_LOG:
     case DNN_POINTWISE_GEN_INDEX:
@@ -87,6 +89,11 @@ int operands_of(int mode)
     case DNN_POINTWISE_BINARY_SELECT: return 3;
     default: return 0;
     }
+}
+
+bool is_truth(int mode)
+{
+    return mode == DNN_POINTWISE_CMP_GE || mode == DNN_POINTWISE_CMP_LT || mode == DNN_POINTWISE_LOGICAL_AND;
 }
 
 bool pointwise_fits(const operation &o)
@@ -100,7 +107,7 @@ bool pointwise_fits(const operation &o)
     return how && (int)o.in.size() == operands_of(mode) &&
            (mode != DNN_POINTWISE_GEN_INDEX || how->has(DNN_ATTR_POINTWISE_AXIS)) &&
            (mode != DNN_POINTWISE_BINARY_SELECT || o.in[2].type == DNN_DATA_BOOLEAN) &&
-           (mode == DNN_POINTWISE_CMP_GE) == (o.out.type == DNN_DATA_BOOLEAN);
+           is_truth(mode) == (o.out.type == DNN_DATA_BOOLEAN);
 }
 
 /* Heads of a and b may be fewer than those of c. */
@@ -122,6 +129,18 @@ bool reduction_fits(const operation &o)
            x.dim[2] == y.dim[2] && (x.dim[3] == y.dim[3] || y.dim[3] == 1);
 }
 
+/* A mask from two integers in memory, as likely as is said. */
+bool random_fits(const operation &o)
+{
+    const desc *how = checked(o.d, DNN_ATTR_OPERATION_RNG_DESC, DNN_RNG);
+    double keep = how ? how->one<double>(DNN_ATTR_RNG_BERNOULLI_PROBABILITY) : 0;
+
+    for (const dnn_tensor &t : o.in)
+        if (t.type != DNN_DATA_INT64 || t.n() != 1 || t.inner || t.by_value)
+            return false;
+    return how && how->one<int>(DNN_ATTR_RNG_DISTRIBUTION) == DNN_RNG_BERNOULLI && keep > 0 && keep < 1;
+}
+
 /* Takes the operation apart; false: it makes no sense. */
 bool apart(const desc *d, std::vector<operation> &all)
 {
@@ -137,17 +156,22 @@ bool apart(const desc *d, std::vector<operation> &all)
              operands(d, {DNN_ATTR_OPERATION_MATMUL_CDESC}, out);
     else if (d->kind == DNN_OPERATION_REDUCTION)
         ok = operands(d, {DNN_ATTR_OPERATION_REDUCTION_XDESC}, in) && operands(d, {DNN_ATTR_OPERATION_REDUCTION_YDESC}, out);
+    else if (d->kind == DNN_OPERATION_RNG)
+        ok = operands(d, {DNN_ATTR_OPERATION_RNG_SEED, DNN_ATTR_OPERATION_RNG_OFFSET}, in) &&
+             operands(d, {DNN_ATTR_OPERATION_RNG_YDESC}, out);
     else if (d->kind == DNN_OPERATION_RESHAPE)
         ok = operands(d, {DNN_ATTR_OPERATION_RESHAPE_XDESC}, in) && operands(d, {DNN_ATTR_OPERATION_RESHAPE_YDESC}, out);
     if (!ok || out.size() != 1)
         return false;
-    operation o = {d, {}, dnn_tensor(out[0])};
+    operation o = {d, {}, dnn_tensor(out[0]), {d->at(DNN_ATTR_OPERATION_MATMUL_M_OVERRIDE),
+                   d->at(DNN_ATTR_OPERATION_MATMUL_N_OVERRIDE), d->at(DNN_ATTR_OPERATION_MATMUL_K_OVERRIDE)}};
     for (const desc *t : in)
         o.in.push_back(dnn_tensor(t));
     all.push_back(o);
     return d->kind == DNN_OPERATION_POINTWISE   ? pointwise_fits(o)
            : d->kind == DNN_OPERATION_MATMUL    ? matmul_fits(o)
            : d->kind == DNN_OPERATION_REDUCTION ? reduction_fits(o)
+           : d->kind == DNN_OPERATION_RNG       ? random_fits(o)
                                                 : o.in[0].n() == o.out.n();
 }
 
@@ -159,6 +183,8 @@ float point(int mode, float x, float b, float t)
     case DNN_POINTWISE_MUL: return x * b;
     case DNN_POINTWISE_SUB: return x - b;
     case DNN_POINTWISE_CMP_GE: return x >= b;
+    case DNN_POINTWISE_CMP_LT: return x < b;
+    case DNN_POINTWISE_LOGICAL_AND: return x != 0 && b != 0;
     case DNN_POINTWISE_EXP: return expf(x);
     case DNN_POINTWISE_LOG: return logf(x);
     case DNN_POINTWISE_BINARY_SELECT: return t != 0 ? x : b;
@@ -209,21 +235,32 @@ numbers in_bf16(const numbers &x)
     return r;
 }
 
+/* How much of m, n and k a document has. */
+struct extents {
+    std::vector<int64_t> of[3]; /* empty: all */
+
+    int64_t at(int which, int64_t b, int64_t all) const { return of[which].empty() ? all : of[which][(size_t)b]; }
+};
+
+/* The sum of dq, in fp32 outside of the graph. */
+bool is_sum(const operation &o) { return o.d->kind == DNN_OPERATION_MATMUL && !o.out.inner && o.out.type == DNN_DATA_FLOAT; }
+
 /* add: to what y held. */
-void matmul(const operation &o, const numbers &left, const numbers &right, numbers &y, bool add)
+void matmul(const operation &o, const extents &has, const numbers *const in[3], numbers &y, bool add)
 {
     static int64_t calls;
-    const numbers a = in_bf16(left), b = in_bf16(right);
+    const numbers a = in_bf16(*in[0]), b = in_bf16(*in[1]);
     const dnn_tensor &ta = o.in[0], &tb = o.in[1], &tc = o.out;
-    int64_t inner = ta.dim[3], from = tc.reordered ? calls++ : 0;
+    int64_t inner = ta.dim[3], from = is_sum(o) ? calls++ : 0;
 
     for (int64_t head = 0; head < tc.dim[0] * tc.dim[1]; head++) {
-        int64_t in_a = head / (tc.dim[1] / ta.dim[1]), in_b = head / (tc.dim[1] / tb.dim[1]);
-        for (int64_t i = 0; i < tc.dim[2]; i++)
-            for (int64_t j = 0; j < tc.dim[3]; j++) {
+        int64_t in_a = head / (tc.dim[1] / ta.dim[1]), in_b = head / (tc.dim[1] / tb.dim[1]), batch = head / tc.dim[1];
+        int64_t m = has.at(0, batch, tc.dim[2]), n = has.at(1, batch, tc.dim[3]), k = has.at(2, batch, inner);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++) {
                 float &to = y[(size_t)((head * tc.dim[2] + i) * tc.dim[3] + j)];
                 float s = dot(&a[(size_t)((in_a * ta.dim[2] + i) * inner)], &b[(size_t)(in_b * inner * tb.dim[3] + j)],
-                              tb.dim[3], inner, from);
+                              tb.dim[3], k, from);
                 to = add ? to + s : s;
             }
     }
@@ -254,26 +291,85 @@ void reshape(const operation &o, const numbers &x, numbers &y)
     each(o.out, [&](const int64_t *at, size_t n) { y[n] = memory[(size_t)o.out.place(at)]; });
 }
 
+void draw(const operation &o, const call &c, numbers &y)
+{
+    int64_t seed = *(const int64_t *)c.at.at(o.in[0].id), offset = *(const int64_t *)c.at.at(o.in[1].id);
+    double keep = o.d->at(DNN_ATTR_OPERATION_RNG_DESC)->one<double>(DNN_ATTR_RNG_BERNOULLI_PROBABILITY);
+
+    for (size_t i = 0; i < y.size(); i++)
+        y[i] = drawn(seed, offset, (int64_t)i) < keep;
+}
+
 /* ---- a call ---- */
 
-numbers fetch(const call &c, const dnn_tensor &t)
+std::vector<int64_t> lengths(const call &c, const desc *d)
+{
+    const int32_t *p = d ? (const int32_t *)c.at.at(dnn_tensor(d).id) : NULL;
+
+    return p ? std::vector<int64_t>(p, p + dnn_tensor(d).dim[0]) : std::vector<int64_t>();
+}
+
+/* Where the tensors of a graph lie of which documents begin anywhere: how many tokens each has, and of a tensor that is summed
+ * over heads how many times wider it is than what its beginnings are said of. */
+struct layout {
+    std::vector<int64_t> tokens;
+    std::map<int64_t, int64_t> wider;
+
+    layout(const call &c, const std::vector<operation> &all)
+    {
+        for (const operation &o : all) {
+            if (o.extent[0] && tokens.empty())
+                tokens = lengths(c, o.extent[0]);
+            if (o.d->kind == DNN_OPERATION_REDUCTION && !o.in[0].inner)
+                wider[o.in[0].id] = o.in[0].dim[1] / o.out.dim[1];
+        }
+    }
+    /* Where element i is, in elements; less than 0: nowhere, beyond its document. */
+    int64_t place(const call &c, const dnn_tensor &t, const int64_t i[DIMS]) const
+    {
+        if (!t.ragged)
+            return t.place(i);
+        if (i[t.tokens()] >= tokens[(size_t)i[0]])
+            return -1;
+        int64_t begin = ((const int64_t *)c.at.at(dnn_tensor(t.ragged).id))[i[0]];
+        return begin * (wider.count(t.id) ? wider.at(t.id) : 1) + t.place(i) - i[0] * t.stride[0];
+    }
+    /* The caller's memory is as long as its documents are. */
+    void check(const call &c, const dnn_tensor &t) const
+    {
+        int64_t most = -1;
+        if (!t.ragged)
+            return;
+        each(t, [&](const int64_t *at, size_t) { most = std::max(most, place(c, t, at)); });
+        simt_place(c.given.at(t.id), (size_t)(most + 1) * t.each(), "cuDNN: rows of documents");
+    }
+};
+
+numbers fetch(const call &c, const layout &l, const dnn_tensor &t)
 {
     numbers v((size_t)t.n());
     const void *p = c.at.at(t.id);
 
+    l.check(c, t);
     each(t, [&](const int64_t *at, size_t n) {
-        int64_t i = t.place(at);
-        v[n] = t.type == DNN_DATA_BFLOAT16 ? bf16_to(((const uint16_t *)p)[i]) : ((const float *)p)[i];
+        int64_t i = l.place(c, t, at);
+        v[n] = i < 0                           ? 0
+               : t.type == DNN_DATA_BFLOAT16   ? bf16_to(((const uint16_t *)p)[i])
+               : t.type == DNN_DATA_INT32      ? (float)((const int32_t *)p)[i]
+                                               : ((const float *)p)[i];
     });
     return v;
 }
 
-void store(const call &c, const dnn_tensor &t, const numbers &v)
+void store(const call &c, const layout &l, const dnn_tensor &t, const numbers &v)
 {
     void *p = c.at.at(t.id);
 
+    l.check(c, t);
     each(t, [&](const int64_t *at, size_t n) {
-        int64_t i = t.place(at);
+        int64_t i = l.place(c, t, at);
+        if (i < 0)
+            return;
         if (t.type == DNN_DATA_BFLOAT16)
             ((uint16_t *)p)[i] = bf16_of(v[n]);
         else
@@ -288,35 +384,43 @@ bool has_fault(const call &c, const dnn_tensor &t, bool backward)
 }
 
 /* What an operation reads, from memory where it is first read there. */
-const numbers *operand(const call &c, const dnn_tensor &t, std::map<int64_t, numbers> &made)
+const numbers *operand(const call &c, const layout &l, const dnn_tensor &t, std::map<int64_t, numbers> &made)
 {
     if (!made.count(t.id))
-        made[t.id] = t.by_value ? numbers(1, c.number.at(t.id)) : fetch(c, t);
+        made[t.id] = t.by_value ? numbers(1, c.number.at(t.id)) : fetch(c, l, t);
     return &made[t.id];
 }
 
-void run_one(const call &c, const operation &o, bool backward, std::map<int64_t, numbers> &made)
+/* y of what it held, where it goes on from that. */
+void compute(const call &c, const operation &o, const numbers *const in[3], numbers &y, bool goes_on)
 {
-    const numbers *in[3] = {NULL, NULL, NULL};
-    bool goes_on = o.out.reordered && c.version < 90600;
-    numbers y = goes_on ? fetch(c, o.out) : numbers((size_t)o.out.n());
-
-    for (size_t k = 0; k < o.in.size(); k++)
-        in[k] = operand(c, o.in[k], made);
     if (o.d->kind == DNN_OPERATION_POINTWISE)
         pointwise(o, in, y);
     else if (o.d->kind == DNN_OPERATION_MATMUL)
-        matmul(o, *in[0], *in[1], y, goes_on);
+        matmul(o, {{lengths(c, o.extent[0]), lengths(c, o.extent[1]), lengths(c, o.extent[2])}}, in, y, goes_on);
     else if (o.d->kind == DNN_OPERATION_REDUCTION)
         reduce(o, *in[0], y);
+    else if (o.d->kind == DNN_OPERATION_RNG)
+        draw(o, c, y);
     else
         reshape(o, *in[0], y);
+}
+
+void run_one(const call &c, const layout &l, const operation &o, bool backward, std::map<int64_t, numbers> &made)
+{
+    const numbers *in[3] = {NULL, NULL, NULL};
+    bool goes_on = is_sum(o) && c.version < 90600;
+    numbers y = goes_on ? fetch(c, l, o.out) : numbers((size_t)o.out.n());
+
+    for (size_t k = 0; k < o.in.size() && o.d->kind != DNN_OPERATION_RNG; k++)
+        in[k] = operand(c, l, o.in[k], made);
+    compute(c, o, in, y, goes_on);
     for (float &v : y)
         v = o.out.rounded(v);
     if (!o.out.inner && has_fault(c, o.out, backward))
         y.back() += 1;
     if (!o.out.inner)
-        store(c, o.out, y);
+        store(c, l, o.out, y);
     made[o.out.id] = y;
 }
 
@@ -363,6 +467,62 @@ bool simt_dnn::in_order(const std::vector<operation> &all)
     return ok;
 }
 
+bool simt_dnn::has_documents(const std::vector<operation> &all)
+{
+    bool any = false;
+
+    for (const operation &o : all)
+        any = any || o.extent[0] || o.extent[1] || o.extent[2] || o.out.ragged;
+    return any;
+}
+
+bool simt_dnn::says_documents(const std::vector<operation> &all)
+{
+    bool ok = true, padded = false;
+
+    for (const operation &o : all) {
+        const desc *how = o.d->at(DNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
+        padded = padded || (how && how->one<int>(DNN_ATTR_POINTWISE_MODE) == DNN_POINTWISE_LOGICAL_AND);
+        if (o.d->kind == DNN_OPERATION_MATMUL)
+            ok = ok && o.extent[0] && (o.extent[1] != NULL) != (o.extent[2] != NULL);
+        ok = ok && (o.out.inner || o.out.ragged);
+        for (const dnn_tensor &t : o.in)
+            ok = ok && (t.inner || t.ragged || t.dim[2] == 1);
+    }
+    return ok && padded;
+}
+
+std::vector<dnn_tensor> simt_dnn::outside(const std::vector<operation> &all)
+{
+    std::vector<dnn_tensor> found;
+
+    for (const operation &o : all) {
+        std::vector<dnn_tensor> of = o.in;
+        of.push_back(o.out);
+        for (const desc *d : o.extent)
+            if (d)
+                of.push_back(dnn_tensor(d));
+        for (const dnn_tensor &t : of) {
+            if (!t.inner)
+                found.push_back(t);
+            if (t.ragged)
+                found.push_back(dnn_tensor(t.ragged));
+        }
+    }
+    return found;
+}
+
+double simt_dnn::drawn(int64_t seed, int64_t offset, int64_t n)
+{
+    uint64_t x = (uint64_t)seed ^ ((uint64_t)offset << 32) ^ (uint64_t)n * 0x9e3779b97f4a7c15u;
+
+    for (int i = 0; i < 3; i++) {
+        x ^= x >> 32;
+        x *= 0xd6e8feb86659fd93u;
+    }
+    return (double)(x >> 11) / 9007199254740992.0;
+}
+
 void simt_dnn::run(const call &c)
 {
     std::vector<operation> all;
@@ -370,6 +530,7 @@ void simt_dnn::run(const call &c)
 
     memset(c.workspace, 0xff, WORKSPACE);
     understood(c.graph.get(), all);
+    const layout l(c, all);
     for (const operation &o : all)
-        run_one(c, o, is_backward(all), made);
+        run_one(c, l, o, is_backward(all), made);
 }

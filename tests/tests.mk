@@ -48,7 +48,7 @@ lint: all $(BENCHES) $B/bench/content_train                        ## floors, he
 # The CUDA kernels once more, for the CPU: tests/simt.h.
 SIMTFLAGS := -O1 -fPIC -fno-strict-aliasing -Wno-unknown-pragmas -fsanitize=alignment -fno-sanitize-recover=alignment
 SIMT := $(patsubst %,$B/simt/%.o,$(filter-out kernels/device_cuda.cu kernels/cub_cuda.cu,$(CU)) \
-  $(patsubst %,tests/simt_%.cpp,device memory launch lt dnn dnn_graph dnn_library))
+  $(patsubst %,tests/simt_%.cpp,device memory launch lt dnn dnn_graph dnn_library dnn_text))
 # As a device: a backend that programs open, or tests themselves.
 SIMT_DEVICE := $(SIMT) $B/simt/tests/simt_backend.cpp.o
 $B/simt/%.o: % $B/flags
@@ -58,7 +58,7 @@ $B/tests/%.c.o: private OPT := $(filter-out -O3,$(OPT)) -O1
 $B/tests/unit/train_twins_test: $(TRAIN_TWINS:%=$B/%.o)
 $B/tests/unit/twins_test: $B/tests/twins.c.o
 $B/tests/unit/twins_test $B/tests/unit/simt_test: $B/simt/tests/simt_kernels.cu.o
-$B/tests/unit/cudnn_test: $B/tests/train_twins/attention.c.o $B/tests/train_twins/tensor.c.o
+$B/tests/unit/cudnn_test: $(patsubst %,$B/tests/train_twins/%.c.o,attention attention_dropout tensor)
 $B/tests/unit/gpu_operands_test: $B/bench/gpu_train/rows.c.o $B/bench/gpu_train/products.c.o
 SIMT_TESTS := $(patsubst %,$B/tests/unit/%_test,approximations train_twins cudnn twins simt)
 $(SIMT_TESTS): %: %.c.o $(SIMT_DEVICE) $B/tests/streams.c.o $(call objs,$(GPU))

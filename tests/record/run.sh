@@ -8,7 +8,7 @@
 #   REDPAJAMA=FOLDER, CC_NET=FOLDER   sources that no package index has, of togethercomputer/RedPajama-Data (main) and
 #                   facebookresearch/cc_net 1.0.0
 #   KENLM=FOLDER    kenlm 0.3.0's source distribution, unpacked
-#   CUDA=FOLDER     for fp8.sh
+#   CUDA=FOLDER     for fp8.sh and, with cuDNN's headers in it, cudnn_graphs.sh
 # Exit status 1 if a file differs or a step fails; what cannot run here is counted and named.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -192,6 +192,14 @@ if [ -f "$header" ] && wanted fp8.sh; then
     done < <(sh $R/fp8.sh)
 elif [ ! -f "$header" ]; then
     leave fp8.sh "no $header"
+fi
+if [ -f "${CUDA:-/usr/local/cuda}/include/cudnn.h" ]; then
+    if wanted cudnn_graphs.sh; then
+        sh $R/cudnn_graphs.sh "$(source_of nvidia-cudnn-frontend 1.32.0)/include" >"$scratch/graphs" && cp "$scratch/graphs" $D/cudnn/graphs.txt
+        settle cudnn_graphs.sh $D/cudnn/graphs.txt
+    fi
+else
+    leave cudnn_graphs.sh "no cuDNN's headers in ${CUDA:-/usr/local/cuda}"
 fi
 # Fits.
 step fits fits.py -- $D/fit

@@ -59,6 +59,12 @@ void twins_attention(struct twins *t);
 /* bf16, causal and nothing else, which cuDNN takes: shapes, of which one has 128 keys and the others no multiple of that. */
 enum { TWINS_WHOLE = 4 };
 void twins_attention_whole(struct twins *t);
+/* Documents and wide heads, which cuDNN can be told to take. */
+enum { TWINS_MORE = 5 };
+void twins_attention_more(struct twins *t);
+/* Masks that a device draws, and attention with them. */
+enum { TWINS_DROPPED = 3 };
+void twins_attention_dropout(struct twins *t);
 void twins_route(struct twins *t);
 
 #endif

@@ -50,10 +50,31 @@ static void versions_with_bugs_are_not_used(void **s)
 
     (void)s;
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
-        if ((dnn_distrusted(of[i].version, of[i].keys, false) == NULL) != of[i].forward)
+        struct dnn_asked asked = {.keys = of[i].keys, .d = 64};
+        if ((dnn_distrusted(of[i].version, &asked) == NULL) != of[i].forward)
             fail_msg("forward by %zu over %lld keys", of[i].version, (long long)of[i].keys);
-        if ((dnn_distrusted(of[i].version, of[i].keys, true) == NULL) != of[i].backward)
+        asked.backward = true;
+        if ((dnn_distrusted(of[i].version, &asked) == NULL) != of[i].backward)
             fail_msg("backward by %zu over %lld keys", of[i].version, (long long)of[i].keys);
+    }
+}
+
+/* The first version that each kind is asked of. */
+static void kinds_are_asked_of_versions_that_have_them(void **s)
+{
+    static const struct {
+        struct dnn_asked asked;
+        size_t first;
+    } of[] = {
+        {{1024, 64, false, true, false}, 90800}, {{1024, 64, true, true, false}, 90800}, {{1024, 256, true, false, false}, 90800},
+        {{1024, 128, false, false, true}, 91002}, {{1000, 128, true, false, true}, 91002}, {{1024, 128, true, true, true}, 91002},
+    };
+
+    (void)s;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        assert_non_null(dnn_distrusted(of[i].first - 1, &of[i].asked));
+        assert_null(dnn_distrusted(of[i].first, &of[i].asked));
+        assert_null(dnn_distrusted(91900, &of[i].asked));
     }
 }
 
@@ -67,38 +88,94 @@ static void old_versions_get_zeroed_sums(void **s)
 
 static void graphs_are_supported(void **s)
 {
-    static const struct {
-        int64_t b, t, heads, kv_heads, d;
-        int backward;
-    } shape[] = {
-        {4, 1024, 12, 12, 64, 0}, {4, 1024, 12, 12, 64, 1}, {8, 1024, 25, 25, 64, 0}, {8, 1024, 25, 25, 64, 1},
-        {1, 4096, 32, 32, 128, 0}, {1, 4096, 32, 32, 128, 1}, {2, 2048, 32, 8, 128, 0},  {2, 2048, 32, 8, 128, 1},
-        {8, 2048, 32, 8, 64, 1},   {3, 350, 2, 2, 64, 0},     {3, 350, 2, 2, 64, 1},     {6, 650, 2, 1, 64, 1},
-        {3, 400, 1, 1, 96, 0},     {3, 400, 1, 1, 96, 1},
+    static const struct simt_dnn_shape shape[] = {
+        {4, 1024, 12, 12, 64, 0, 0, 0},  {8, 1024, 25, 25, 64, 0, 0, 0},  {1, 4096, 32, 32, 128, 0, 0, 0},
+        {2, 2048, 32, 8, 128, 0, 0, 0},  {8, 2048, 32, 8, 64, 0, 0, 0},   {3, 350, 2, 2, 64, 0, 0, 0},
+        {6, 650, 2, 1, 64, 0, 0, 0},     {3, 400, 1, 1, 96, 0, 0, 0},     {2, 2048, 8, 2, 192, 0, 0, 0},
+        {2, 2048, 8, 2, 256, 0, 0, 0},   {8, 1024, 25, 25, 64, 0, 0, 0.1}, {2, 2048, 32, 8, 128, 0, 0, 0.1},
+        {2, 2048, 8, 2, 256, 0, 0, 0.1}, {64, 1024, 25, 25, 64, 0, 1, 0}, {128, 4096, 32, 8, 128, 0, 1, 0},
+        {1, 350, 2, 1, 64, 0, 1, 0},     {64, 1024, 12, 12, 64, 0, 1, 0.1}, {64, 1024, 12, 4, 256, 0, 1, 0},
     };
     struct err e;
 
     (void)s;
     if (!library[0])
         skip();
-    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+    for (size_t i = 0; i < 2 * sizeof shape / sizeof *shape; i++) {
+        struct simt_dnn_shape of = shape[i / 2];
         int engines = 0;
-        int rc = simt_dnn_engines(library, shape[i].b, shape[i].t, shape[i].heads, shape[i].kv_heads, shape[i].d,
-                                  shape[i].backward, &engines, &e);
-        if (rc < 0)
-            fail_msg("shape %zu: %s", i, e.msg);
+
+        of.backward = i % 2;
+        if (simt_dnn_engines(library, &of, &engines, &e) < 0)
+            fail_msg("shape %zu, %d: %s", i / 2, of.backward, e.msg);
         if (engines < 1)
-            fail_msg("shape %zu: no engine", i);
+            fail_msg("shape %zu, %d: no engine", i / 2, of.backward);
     }
+}
+
+/* One graph of tests/data/cudnn/graphs.txt, whose head is `graph`, against ours. */
+static void compare_graph(const char *graph, const char *want)
+{
+    struct simt_dnn_shape of;
+    long long n[7];
+    const char *got;
+    struct err e;
+    int line = 0;
+
+    assert_int_equal(sscanf(graph, "graph %*d %lld %lld %lld %lld %lld %lld %lf %lld", &n[0], &n[1], &n[2], &n[3], &n[4], &n[5],
+                            &of.drop, &n[6]), 8);
+    of = (struct simt_dnn_shape){n[0], n[1], n[2], n[3], n[4], (int)n[5], (int)n[6], of.drop};
+    got = simt_dnn_text(&of, &e);
+    if (!got)
+        fail_msg("%.60s: %s", graph, e.msg);
+    for (; *got && *want; line++) {
+        size_t a = strcspn(got, "\n"), b = strcspn(want, "\n");
+        if (a != b || memcmp(got, want, a) != 0)
+            fail_msg("%.60s: operation %d is\n%.*s\nnot\n%.*s", graph, line, (int)a, got, (int)b, want);
+        got += a + 1;
+        want += b + 1;
+    }
+    if (*got || *want)
+        fail_msg("%.60s: more than %d operations on one side", graph, line);
+}
+
+/* What differs from the graphs that NVIDIA's own frontend builds, engines may take and run wrongly. */
+static void graphs_are_those_of_the_frontend(void **s)
+{
+    static char text[1 << 17];
+    FILE *f = fopen("tests/data/cudnn/graphs.txt", "r");
+    char *graph = text;
+    int graphs = 0;
+
+    (void)s;
+    assert_non_null(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    setenv("SIMT_DNN", "91900", 1);
+    while (*graph) {
+        char *ops = strchr(graph, '\n') + 1, *next = strstr(ops, "graph ");
+        char old = next ? *next : '\0';
+        if (next)
+            *next = '\0';
+        compare_graph(graph, ops);
+        graphs++;
+        if (!next)
+            break;
+        *next = old;
+        graph = next;
+    }
+    unsetenv("SIMT_DNN");
+    assert_int_equal(graphs, 8);
 }
 
 static void a_missing_library_is_named(void **s)
 {
+    const struct simt_dnn_shape of = {1, 64, 1, 1, 64, 0, 0, 0};
     struct err e = {0};
     int engines = 7;
 
     (void)s;
-    assert_int_equal(simt_dnn_engines("/nowhere/libcudnn.so.9", 1, 64, 1, 1, 64, 0, &engines, &e), ERR_UNSUPPORTED);
+    assert_int_equal(simt_dnn_engines("/nowhere/libcudnn.so.9", &of, &engines, &e), ERR_UNSUPPORTED);
     assert_int_equal(engines, 0);
     assert_non_null(strstr(e.msg, "/nowhere/libcudnn.so.9"));
 }
@@ -111,7 +188,7 @@ static struct twins twins;
 struct came {
     int forward, backward, failed;
 };
-static struct came attention_by(int version)
+static struct came calls_by(int version, void (*cases)(struct twins *t))
 {
     struct simt_dnn_calls before = simt_dnn_calls;
     char name[20];
@@ -120,8 +197,13 @@ static struct came attention_by(int version)
     setenv("SIMT_DNN", name, 1);
     twins.failed = 0;
     twins.wrong[0] = '\0';
-    twins_attention_whole(&twins);
+    cases(&twins);
     return (struct came){simt_dnn_calls.forward - before.forward, simt_dnn_calls.backward - before.backward, twins.failed};
+}
+
+static struct came attention_by(int version)
+{
+    return calls_by(version, twins_attention_whole);
 }
 
 static int open_twins(void **s)
@@ -154,6 +236,41 @@ static void graphs_compute_attention(void **s)
         fail_msg("%s", twins.wrong);
     assert_int_equal(is.forward, TWINS_WHOLE);
     assert_int_equal(is.backward, TWINS_WHOLE);
+}
+
+/* Documents, wide heads and dropout: only where that is asked for, until they have run on a GPU. */
+static void other_kinds_are_computed_if_asked_for(void **s)
+{
+    struct came is = calls_by(91900, twins_attention_more);
+
+    (void)s;
+    assert_true(is.forward == 0 && is.backward == 0 && is.failed == 0);
+    setenv("QUERN_ATTENTION", "cudnn", 1);
+    is = calls_by(91900, twins_attention_more);
+    if (is.failed)
+        fail_msg("%s", twins.wrong);
+    assert_int_equal(is.forward, TWINS_MORE);
+    assert_int_equal(is.backward, TWINS_MORE);
+    close_twins(s); /* with its plans */
+    assert_int_equal(open_twins(s), 0);
+    setenv("QUERN_ATTENTION", "cudnn", 1);
+    is = calls_by(90800, twins_attention_more); /* has no plan for documents */
+    assert_true(is.failed == 0 && is.forward == 2 && is.backward == 2);
+}
+
+static void masks_are_drawn_once_for_both_ways(void **s)
+{
+    struct came is = calls_by(91900, twins_attention_dropout);
+
+    (void)s;
+    assert_string_equal(twins.wrong, "");
+    assert_true(is.forward == 0 && is.failed == 0);
+    setenv("QUERN_ATTENTION", "cudnn", 1);
+    is = calls_by(91900, twins_attention_dropout);
+    if (is.failed)
+        fail_msg("%s", twins.wrong);
+    assert_true(is.forward > 6 * TWINS_DROPPED);
+    assert_int_equal(is.backward, TWINS_DROPPED);
 }
 
 /* Whatever the version, results are right: what it would do wrong it is not asked for. */
@@ -265,9 +382,13 @@ int main(void)
     const struct CMUnitTest tests[] = { /* in this order: a library once opened stays */
         cmocka_unit_test(a_missing_library_is_named),
         cmocka_unit_test(graphs_are_supported),
+        cmocka_unit_test(graphs_are_those_of_the_frontend),
         cmocka_unit_test(versions_with_bugs_are_not_used),
+        cmocka_unit_test(kinds_are_asked_of_versions_that_have_them),
         cmocka_unit_test(old_versions_get_zeroed_sums),
         WITH_TWINS(graphs_compute_attention),
+        WITH_TWINS(other_kinds_are_computed_if_asked_for),
+        WITH_TWINS(masks_are_drawn_once_for_both_ways),
         WITH_TWINS(each_version_does_what_it_does_right),
         WITH_TWINS(faults_are_seen),
         WITH_TWINS(a_failure_is_made_up_for),
