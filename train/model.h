@@ -115,6 +115,7 @@ struct model_acts {
     int32_t *tokens;                /* (b, t) */
     int32_t *positions;             /* (b, t); NULL: those of the model */
     int32_t *starts;                /* (b, t) as attention takes them, with context ranks a half after the other; NULL: none */
+    int64_t documents, longest;     /* of starts, as attention is told them; 0: recorded work that other starts will come to */
     struct dropout_now *drop;       /* NULL: nothing is dropped */
 };
 

@@ -236,17 +236,20 @@ static int fill_scale(struct model *m, float x, struct err *e)
 }
 
 /* From where documents begin, (b, run.t), to the positions and starts of the tokens that are here. */
-static int put_documents(struct model *m, const struct model_acts *a, const struct model_batch *batch, struct err *e)
+static int put_documents(struct model *m, struct model_acts *a, const struct model_batch *batch, struct err *e)
 {
     int64_t n = m->b * m->t, half = m->t / 2;
     size_t bytes = (size_t)n * sizeof *batch->here;
     int32_t *position = batch->here, *start = batch->here + n;
 
+    a->documents = a->longest = 0;
     for (int64_t i = 0; i < n; i++) {
         int64_t at = pass_position(m, i, m->t), seq = i / m->t, r = i % m->t;
         int32_t from = batch->starts[seq * m->run.t + at];
 
         position[i] = (int32_t)at - from;
+        a->documents += position[i] == 0;
+        a->longest = position[i] >= a->longest ? position[i] + 1 : a->longest;
         start[pass_ring(m) ? (r / half * m->b + seq) * half + r % half : i] = from;
     }
     if (a->positions)
@@ -256,7 +259,7 @@ static int put_documents(struct model *m, const struct model_acts *a, const stru
 
 int model_take(struct model *m, const struct model_batch *batch, struct err *e)
 {
-    const struct model_acts *a = &m->slot[batch->slot];
+    struct model_acts *a = &m->slot[batch->slot];
     size_t bytes = (size_t)(m->b * m->t) * sizeof *batch->tokens;
 
     if (model_looks_up(m))

@@ -78,5 +78,6 @@ int model_graph_run(struct model_graph *g, const struct model_batch *batch, bool
 {
     model_fp8_begin(g->model, again);
     TRY(model_take(g->model, batch, e));
+    g->model->slot[batch->slot].documents = 0;
     return run(g, batch, again, e);
 }

@@ -27,6 +27,7 @@ struct attention attention_of(const struct model *m, int64_t layer, int64_t b, i
     at.lse = a->lse;
     at.most = m->most ? m->most + layer * c->heads : NULL;
     at.start = m->acts->starts;
+    at.documents = m->acts->documents, at.longest = m->acts->longest;
     at.sink = pass_weight(m, pass_param(m, layer, SOFTMAX_OFFSET));
     return at;
 }

@@ -17,6 +17,33 @@ for graph in none local; do
         --device cuda --cuda-graph-impl $graph --log-file whole-$graph.jsonl
     near "the CPU's losses" whole-cpu.jsonl whole-$graph.jsonl 2e-2
 done
+
+# ---- dropout and documents by it: another mask than the CPU's, the same one in a run that is resumed, recomputed or recorded ----
+dropped="$whole --attention-dropout 0.3"
+again="--recompute-granularity full --recompute-method uniform --recompute-num-layers 1"
+export SIMT_DNN=91900 QUERN_ATTENTION=cudnn
+status "dropout through cuDNN" 0 quern-train $run $dropped --device cuda --log-file dropped.jsonl
+status "as graphs" 0 quern-train $run $dropped --device cuda --cuda-graph-impl local --log-file dropped-graphs.jsonl
+status "recomputed, half of it" 0 quern-train $run $dropped $again --device cuda --save dropped --save-interval 3 --exit-interval 3 \
+    --log-file dropped-again.jsonl
+status "and resumed" 0 quern-train $run $dropped $again --device cuda --load dropped --log-file dropped-resumed.jsonl
+tail -n +1 dropped-resumed.jsonl >>dropped-again.jsonl
+near "graphs draw the same masks" dropped.jsonl dropped-graphs.jsonl 1e-3
+near "so does a run that is resumed and recomputes" dropped.jsonl dropped-again.jsonl 1e-3
+masks="--eod-id 0 --reset-position-ids --reset-attention-mask"
+status "documents, cpu" 0 quern-train $run $whole $masks --device cpu --log-file parts-cpu.jsonl
+for graph in none local; do
+    status "documents through cuDNN, graphs: $graph" 0 quern-train $run $whole $masks --device cuda --cuda-graph-impl $graph \
+        --log-file parts.jsonl
+    near "the CPU's losses" parts-cpu.jsonl parts.jsonl 2e-2
+    rm -f parts.jsonl
+done
+SIMT_DNN=90800 QUERN_CUDA_NOTES=1 status "documents by a version that has none" 0 quern-train $run $whole $masks --device cuda
+has "which is asked" err "documents need cuDNN 9.10.2"
+SIMT_DNN=90501 QUERN_CUDA_NOTES=1 status "dropout by a version that is not known to" 0 quern-train $run $dropped --device cuda
+has "which is asked" err "asked of cuDNN 9.8 and later"
+unset SIMT_DNN QUERN_ATTENTION
+
 SIMT_DNN=91300 QUERN_CUDA_NOTES=1 status "a version with bugs" 0 quern-train $run $whole --device cuda --log-file whole-old.jsonl
 has "is not asked for gradients" err "gradients of cuDNN up to 9.15.0"
 near "but for the rest" whole-cpu.jsonl whole-old.jsonl 2e-2
