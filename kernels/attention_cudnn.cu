@@ -295,7 +295,8 @@ static void *carve(struct room *r, int64_t bytes)
     return p;
 }
 
-/* Backward's: dq's sum lies first, in rows of dq itself where there are documents. */
+/* Backward's: dq's sum lies first, in rows of dq itself where there are documents.  Gradients by heads are bf16, but have the room
+ * of fp32 that NVIDIA's frontend gives them. */
 static void place_sums(struct job *j, struct room *r)
 {
     const struct attention *p = j->p;
@@ -306,8 +307,8 @@ static void place_sums(struct job *j, struct room *r)
     j->sum = r->used - (size_t)before;
     j->at[DNN_ID_DELTA] = carve(r, tokens * p->heads * 4);
     if (s->documents && share > 1) {
-        j->at[DNN_ID_DK_HEADS] = carve(r, tokens * p->k.row * share * 2);
-        j->at[DNN_ID_DV_HEADS] = carve(r, tokens * p->v.row * share * 2);
+        j->at[DNN_ID_DK_HEADS] = carve(r, tokens * p->k.row * share * 4);
+        j->at[DNN_ID_DV_HEADS] = carve(r, tokens * p->v.row * share * 4);
     }
 }
 

@@ -20,7 +20,7 @@ struct dnn_plan {
 };
 
 /* Whether graphs of this kind have run on a GPU and were right there.  The others are for QUERN_ATTENTION=cudnn alone: to take
- * one whenever it can be, say so here. */
+ * one whenever it can be, say so here (of dropout's masks docs/numerics.md then has to). */
 static inline bool dnn_proven(const struct dnn_shape *s)
 {
     return !s->documents && !(s->drop > 0) && s->d <= 128;

@@ -145,12 +145,12 @@ static struct counts count(const struct kit *k, const unsigned char *mask, const
     return c;
 }
 
-/* As many as are likely, by six deviations. */
+/* As many as are likely, by six deviations and what a threshold of 8 bits may be off. */
 static void expect(struct kit *k, const char *what, double n, double of, double likely)
 {
     double off = fabs(n - of * likely);
 
-    if (!(off <= 6 * sqrt(of * likely * (1 - likely))))
+    if (!(off <= 6 * sqrt(of * likely * (1 - likely)) + of / 256))
         wrong(k->m.t, "dropout of attention, %s: %.0f of %.0f, where %.4f are likely", what, n, of, likely);
 }
 
