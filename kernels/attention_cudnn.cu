@@ -127,15 +127,10 @@ static bool fits(enum dtype dt, const struct attention *p)
            attention_mma_view_fits(&p->v) && attention_mma_view_fits(&p->o);
 }
 
-/* The gradients' rows are those of what they are of, as documents' beginnings are. */
-static bool fits_backward(const struct attention *p, const struct attention_view more[4])
+static bool fits_backward(const struct attention_view more[4])
 {
-    const struct attention_view *of[4] = {&p->o, &p->q, &p->k, &p->v};
-
-    for (int i = 0; i < 4; i++)
-        if (!attention_mma_view_fits(&more[i]) || (p->start && more[i].row != of[i]->row))
-            return false;
-    return true;
+    return attention_mma_view_fits(&more[0]) && attention_mma_view_fits(&more[1]) && attention_mma_view_fits(&more[2]) &&
+           attention_mma_view_fits(&more[3]);
 }
 
 /* Documents and their tokens are counted in powers of two, lest every micro-batch makes a plan of its own. */
@@ -148,7 +143,7 @@ static int64_t power_of_two(int64_t n, int64_t least)
 
 static struct dnn_shape shape_of(const struct attention *p, const struct attention_view *more)
 {
-    const struct attention_view *v[8] = {&p->q, &p->k, &p->v, &p->o, more, more ? more + 1 : NULL, more ? more + 2 : NULL,
+    const struct attention_view *v[DNN_VIEWS] = {&p->q, &p->k, &p->v, &p->o, more, more ? more + 1 : NULL, more ? more + 2 : NULL,
                                          more ? more + 3 : NULL};
     int64_t longest = power_of_two(p->longest > 0 && p->longest < p->t ? p->longest : p->t, 64);
     struct dnn_shape s = {};
@@ -160,7 +155,7 @@ static struct dnn_shape shape_of(const struct attention *p, const struct attenti
         s.b = power_of_two(p->documents, 1);
         s.t = longest < p->t ? longest : p->t;
     }
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < DNN_VIEWS; i++)
         if (v[i]) {
             s.stride[i][0] = p->start ? 0 : v[i]->batch;
             s.stride[i][1] = v[i]->row;
@@ -190,7 +185,7 @@ struct documents {
     const int32_t *start;
     int64_t n, t, most;          /* tokens, those of a sequence; documents there is room for */
     int32_t *queries, *keys;     /* (most) */
-    int64_t *at[DNN_PLACES];     /* (most + 1) */
+    int64_t *at[DNN_PLACES];     /* (most + 1); NULL: nobody asks */
     int64_t row[DNN_PLACES];     /* elements a token */
 };
 
@@ -239,8 +234,9 @@ static __global__ void __launch_bounds__(32 * DOCUMENT_WARPS) documents_kernel(s
         first[slot] = p.n;
     __syncthreads();
     for (int64_t slot = threadIdx.x; slot <= p.most; slot += 32 * DOCUMENT_WARPS) {
-        for (int k = 0; k < DNN_AT_STATS; k++)
-            p.at[k][slot] = first[slot] * p.row[k];
+        for (int k = 0; k < DNN_PLACES; k++)
+            if (p.at[k] && k != DNN_AT_STATS)
+                p.at[k][slot] = first[slot] * p.row[k];
         if (slot < p.most)
             p.queries[slot] = p.keys[slot] = (int32_t)(first[slot + 1] - first[slot]);
     }
@@ -303,12 +299,12 @@ static void place_sums(struct job *j, struct room *r)
     const struct dnn_shape *s = &j->plan->shape;
     int64_t tokens = p->b * p->t, share = p->heads / p->kv_heads, before = (int64_t)r->used;
 
-    j->at[DNN_ID_DQ_SUM] = carve(r, tokens * (s->documents ? p->q.row : p->heads * p->d) * 4);
+    j->at[DNN_ID_DQ_SUM] = carve(r, tokens * (s->documents ? s->stride[DNN_VIEW_DQ][1] : p->heads * p->d) * 4);
     j->sum = r->used - (size_t)before;
     j->at[DNN_ID_DELTA] = carve(r, tokens * p->heads * 4);
     if (s->documents && share > 1) {
-        j->at[DNN_ID_DK_HEADS] = carve(r, tokens * p->k.row * share * 4);
-        j->at[DNN_ID_DV_HEADS] = carve(r, tokens * p->v.row * share * 4);
+        j->at[DNN_ID_DK_HEADS] = carve(r, tokens * s->stride[DNN_VIEW_DK][1] * share * 4);
+        j->at[DNN_ID_DV_HEADS] = carve(r, tokens * s->stride[DNN_VIEW_DV][1] * share * 4);
     }
 }
 
@@ -326,7 +322,8 @@ static void place(struct job *j, struct room *r)
         j->at[DNN_ID_QUERIES] = carve(r, s->b * 4);
         j->at[DNN_ID_KEYS] = carve(r, s->b * 4);
         for (int i = 0; i < DNN_PLACES; i++)
-            j->at[DNN_ID_AT_Q + i] = carve(r, (s->b + 1) * 8);
+            if (i < DNN_AT_DOUT || dnn_lies_apart(s, i))
+                j->at[DNN_ID_AT_Q + i] = carve(r, (s->b + 1) * 8);
         j->at[DNN_ID_STATS] = carve(r, j->p->b * j->p->t * j->p->heads * 4);
     }
     j->workspace = carve(r, j->plan->workspace + 1);
@@ -335,11 +332,14 @@ static void place(struct job *j, struct room *r)
 static int put_documents(struct device *dev, const struct job *j, struct err *e)
 {
     const struct attention *p = j->p;
-    struct documents d = {p->start, p->b * p->t, p->t, j->plan->shape.b, (int32_t *)j->at[DNN_ID_QUERIES],
-                          (int32_t *)j->at[DNN_ID_KEYS], {}, {p->q.row, p->k.row, p->v.row, p->o.row, p->heads}};
+    const struct dnn_shape *s = &j->plan->shape;
+    struct documents d = {p->start, p->b * p->t, p->t, s->b, (int32_t *)j->at[DNN_ID_QUERIES], (int32_t *)j->at[DNN_ID_KEYS],
+                          {}, {}};
 
-    for (int i = 0; i < DNN_PLACES; i++)
+    for (int i = 0; i < DNN_PLACES; i++) {
         d.at[i] = (int64_t *)j->at[DNN_ID_AT_Q + i];
+        d.row[i] = i == DNN_AT_STATS ? p->heads : s->stride[i < DNN_AT_STATS ? i : i - 1][1];
+    }
     LAUNCH(documents_kernel, dim3(1), 32 * DOCUMENT_WARPS, dev, d);
     return cuda_launched(dev, "attention's documents", e);
 }
@@ -455,7 +455,7 @@ static int backward_plan(struct device *dev, const struct attention *p, const st
         if (!forward)
             return 0;
     }
-    if (fits_backward(p, more))
+    if (fits_backward(more))
         TRY(plan_of(dev, &s, must || forward, plan, e));
     return !*plan && forward ? declined(&s, true, "cuDNN has drawn forward's mask, and cannot go backward", e) : 0;
 }

@@ -10,7 +10,7 @@ struct dnn_shape {
     int64_t b, t, heads, kv_heads, d, backward;
     int64_t documents;     /* 1: b documents of up to t tokens, which lie anywhere among the rows; the batches' strides are 0 */
     double drop;           /* how likely a probability is dropped; 0: none is */
-    int64_t stride[8][2];  /* batch and row of q, k, v, o, dout, dq, dk, dv */
+    int64_t stride[8][2];  /* (DNN_VIEWS) batch and row of q, k, v, o, dout, dq, dk, dv */
 };
 struct dnn_plan {
     struct dnn_shape shape;
@@ -29,10 +29,20 @@ static inline bool dnn_proven(const struct dnn_shape *s)
 /* What the tensors outside of a graph are called. */
 enum { DNN_ID_Q = 1, DNN_ID_K, DNN_ID_V, DNN_ID_O, DNN_ID_STATS, DNN_ID_SCALE, DNN_ID_MASKED, DNN_ID_DOUT, DNN_ID_DQ, DNN_ID_DK,
        DNN_ID_DV, DNN_ID_DQ_SUM, DNN_ID_DELTA, DNN_ID_KEEP, DNN_ID_SEED, DNN_ID_OFFSET, DNN_ID_DROP_SCALE, DNN_ID_PADDED,
-       DNN_ID_QUERIES, DNN_ID_KEYS, DNN_ID_AT_Q, DNN_ID_AT_K, DNN_ID_AT_V, DNN_ID_AT_O, DNN_ID_AT_STATS, DNN_ID_DK_HEADS,
-       DNN_ID_DV_HEADS, DNN_IDS };
-/* Where documents begin, each in elements of its rows: as DNN_ID_AT_Q and on. */
-enum { DNN_AT_Q, DNN_AT_K, DNN_AT_V, DNN_AT_O, DNN_AT_STATS, DNN_PLACES };
+       DNN_ID_QUERIES, DNN_ID_KEYS, DNN_ID_AT_Q, DNN_ID_AT_K, DNN_ID_AT_V, DNN_ID_AT_O, DNN_ID_AT_STATS, DNN_ID_AT_DOUT,
+       DNN_ID_AT_DQ, DNN_ID_AT_DK, DNN_ID_AT_DV, DNN_ID_DK_HEADS, DNN_ID_DV_HEADS, DNN_IDS };
+/* Where documents begin, in elements of rows of each kind: as DNN_ID_AT_Q and on.  Of those of gradients (from DNN_AT_DOUT on)
+ * there are only such as are not where what they are of is. */
+enum { DNN_AT_Q, DNN_AT_K, DNN_AT_V, DNN_AT_O, DNN_AT_STATS, DNN_AT_DOUT, DNN_AT_DQ, DNN_AT_DK, DNN_AT_DV, DNN_PLACES };
+/* The views of a call, as strides of a shape are counted. */
+enum { DNN_VIEW_Q, DNN_VIEW_K, DNN_VIEW_V, DNN_VIEW_O, DNN_VIEW_DOUT, DNN_VIEW_DQ, DNN_VIEW_DK, DNN_VIEW_DV, DNN_VIEWS };
+static inline bool dnn_lies_apart(const struct dnn_shape *s, int place)
+{
+    static const int of[] = {DNN_VIEW_O, DNN_VIEW_Q, DNN_VIEW_K, DNN_VIEW_V};
+
+    return s->backward && place >= DNN_AT_DOUT &&
+           s->stride[DNN_VIEW_DOUT + place - DNN_AT_DOUT][1] != s->stride[of[place - DNN_AT_DOUT]][1];
+}
 
 /* Builds the graph of the shape and asks for an engine; with handle the plan is made too, with prop (a device's properties)
  * alone the graph is only put to the library's checks. */

@@ -9,7 +9,6 @@
 
 /* Tensors inside of a graph count on from INNER. */
 enum { INNER = 100, KEPT = 320, OPS = 40, PROPOSALS = 8 };
-enum { AT_Q, AT_K, AT_V, AT_O, AT_DOUT, AT_DQ, AT_DK, AT_DV };
 
 /* A graph under construction.  Every descriptor is kept until the plan is made; after a failure nothing more is done. */
 struct graph {
@@ -84,13 +83,13 @@ static void *tensor(struct graph *g, const struct form *f)
 
 static int64_t heads_of(const struct dnn_shape *s, int at)
 {
-    return at == AT_K || at == AT_V || at == AT_DK || at == AT_DV ? s->kv_heads : s->heads;
+    return at == DNN_VIEW_K || at == DNN_VIEW_V || at == DNN_VIEW_DK || at == DNN_VIEW_DV ? s->kv_heads : s->heads;
 }
 
 /* Which of the beginnings of documents are those of a view. */
 static int place_of(int at)
 {
-    static const int place[] = {DNN_AT_Q, DNN_AT_K, DNN_AT_V, DNN_AT_O, DNN_AT_O, DNN_AT_Q, DNN_AT_K, DNN_AT_V};
+    static const int place[DNN_VIEWS] = {DNN_AT_Q, DNN_AT_K, DNN_AT_V, DNN_AT_O, DNN_AT_DOUT, DNN_AT_DQ, DNN_AT_DK, DNN_AT_DV};
 
     return place[at];
 }
@@ -277,7 +276,7 @@ static void *random_mask(struct graph *g)
 /* The tensors that several operations of a graph read. */
 static void begin(struct graph *g)
 {
-    static const int64_t id[DNN_PLACES] = {DNN_ID_AT_Q, DNN_ID_AT_K, DNN_ID_AT_V, DNN_ID_AT_O, DNN_ID_AT_STATS};
+    static const int of[] = {DNN_AT_O, DNN_AT_Q, DNN_AT_K, DNN_AT_V}; /* from DNN_AT_DOUT on */
 
     g->math = DNN_DATA_FLOAT;
     if (!g->s->documents)
@@ -285,7 +284,8 @@ static void begin(struct graph *g)
     g->queries = list(g, DNN_DATA_INT32, DNN_ID_QUERIES, g->s->b, false);
     g->keys = list(g, DNN_DATA_INT32, DNN_ID_KEYS, g->s->b, false);
     for (int i = 0; i < DNN_PLACES; i++)
-        g->at[i] = list(g, DNN_DATA_INT64, id[i], g->s->b + 1, false);
+        g->at[i] = i < DNN_AT_DOUT || dnn_lies_apart(g->s, i) ? list(g, DNN_DATA_INT64, DNN_ID_AT_Q + i, g->s->b + 1, false)
+                                                              : g->at[of[i - DNN_AT_DOUT]];
 }
 
 /* What lies beyond a document far below everything. */
@@ -314,7 +314,7 @@ static void *masked(struct graph *g, void *s)
 
 static void forward_graph(struct graph *g)
 {
-    void *q = view(g, DNN_ID_Q, AT_Q, false), *k = view(g, DNN_ID_K, AT_K, true), *v = view(g, DNN_ID_V, AT_V, false);
+    void *q = view(g, DNN_ID_Q, DNN_VIEW_Q, false), *k = view(g, DNN_ID_K, DNN_VIEW_K, true), *v = view(g, DNN_ID_V, DNN_VIEW_V, false);
     void *s = both(g, DNN_POINTWISE_MUL, query_key(g, q, k), scalar(g, DNN_ID_SCALE), scores(g)), *max, *power, *sum, *p;
     bool drops = g->s->drop > 0;
 
@@ -328,7 +328,7 @@ static void forward_graph(struct graph *g)
         p = both(g, DNN_POINTWISE_MUL, p, random_mask(g), scores(g));
         p = both(g, DNN_POINTWISE_MUL, p, scalar(g, DNN_ID_DROP_SCALE), dense(g, DNN_DATA_BFLOAT16, 0, g->s->t, 0));
     }
-    query_row(g, p, v, view(g, DNN_ID_O, AT_O, false));
+    query_row(g, p, v, view(g, DNN_ID_O, DNN_VIEW_O, false));
 }
 
 /* Of keys or values by the heads that read them, several the same: inside of the graph, but of documents in memory, in rows as
@@ -349,12 +349,12 @@ static void *by_heads(struct graph *g, int64_t id, int at)
 
 static void gradient(struct graph *g, void *a, void *b, int at)
 {
-    int64_t id = at == AT_DK ? DNN_ID_DK : DNN_ID_DV;
+    int64_t id = at == DNN_VIEW_DK ? DNN_ID_DK : DNN_ID_DV;
 
     if (g->s->heads == g->s->kv_heads)
         key_row(g, a, b, view(g, id, at, false));
     else
-        reduce(g, DNN_REDUCE_ADD, key_row(g, a, b, by_heads(g, at == AT_DK ? DNN_ID_DK_HEADS : DNN_ID_DV_HEADS, at)),
+        reduce(g, DNN_REDUCE_ADD, key_row(g, a, b, by_heads(g, at == DNN_VIEW_DK ? DNN_ID_DK_HEADS : DNN_ID_DV_HEADS, at)),
                view(g, id, at, false));
 }
 
@@ -365,7 +365,7 @@ static void *delta_of(struct graph *g, void *dout)
     const struct dnn_shape *s = g->s;
     const struct form f = {DNN_DATA_FLOAT, 0, {s->b, s->heads, s->t, s->d},
                            {s->heads * s->t * s->d, s->t * s->d, dnn_proven(s) ? s->d : s->heads * s->d, 1}, false, 0, NULL};
-    void *x = both(g, DNN_POINTWISE_MUL, dout, view(g, DNN_ID_O, AT_O, false), tensor(g, &f));
+    void *x = both(g, DNN_POINTWISE_MUL, dout, view(g, DNN_ID_O, DNN_VIEW_O, false), tensor(g, &f));
 
     return both(g, DNN_POINTWISE_MUL, reduce(g, DNN_REDUCE_ADD, x, rows(g)), scalar(g, DNN_ID_KEEP), numbers(g, DNN_ID_DELTA));
 }
@@ -386,27 +386,27 @@ static void *probabilities(struct graph *g, void *q, void *k, void *scale)
 static void query_gradient(struct graph *g, void *ds, void *k)
 {
     const struct dnn_shape *s = g->s;
-    const struct form as_k = form_of(g, dnn_proven(s) ? DNN_DATA_BFLOAT16 : DNN_DATA_FLOAT, 0, AT_K, false);
-    const struct form as_dq = form_of(g, DNN_DATA_FLOAT, DNN_ID_DQ_SUM, AT_DQ, false);
+    const struct form as_k = form_of(g, dnn_proven(s) ? DNN_DATA_BFLOAT16 : DNN_DATA_FLOAT, 0, DNN_VIEW_K, false);
+    const struct form as_dq = form_of(g, DNN_DATA_FLOAT, DNN_ID_DQ_SUM, DNN_VIEW_DQ, false);
     void *sum, *rows_of_k = reshape(g, k, tensor(g, &as_k));
 
     sum = s->documents ? tensor(g, &as_dq)
                        : dense(g, DNN_DATA_FLOAT, DNN_ID_DQ_SUM, s->d, dnn_proven(s) ? DNN_REORDERING_F16x16 : 0);
     query_row(g, ds, rows_of_k, sum);
-    one(g, DNN_POINTWISE_IDENTITY, sum, view(g, DNN_ID_DQ, AT_DQ, false));
+    one(g, DNN_POINTWISE_IDENTITY, sum, view(g, DNN_ID_DQ, DNN_VIEW_DQ, false));
 }
 
 static void backward_graph(struct graph *g)
 {
     bool drops = g->s->drop > 0;
     void *mask = drops ? random_mask(g) : NULL, *drop_scale = drops ? scalar(g, DNN_ID_DROP_SCALE) : NULL;
-    void *q = view(g, DNN_ID_Q, AT_Q, false), *k = view(g, DNN_ID_K, AT_K, true), *v = view(g, DNN_ID_V, AT_V, true);
-    void *dout = view(g, DNN_ID_DOUT, AT_DOUT, false), *scale = scalar(g, DNN_ID_SCALE), *delta = delta_of(g, dout);
+    void *q = view(g, DNN_ID_Q, DNN_VIEW_Q, false), *k = view(g, DNN_ID_K, DNN_VIEW_K, true), *v = view(g, DNN_ID_V, DNN_VIEW_V, true);
+    void *dout = view(g, DNN_ID_DOUT, DNN_VIEW_DOUT, false), *scale = scalar(g, DNN_ID_SCALE), *delta = delta_of(g, dout);
     void *p = probabilities(g, q, k, scale), *left = p, *ds;
 
     if (drops)
         left = both(g, DNN_POINTWISE_MUL, both(g, DNN_POINTWISE_MUL, p, mask, scores(g)), drop_scale, scores(g));
-    gradient(g, reshape(g, left, turned(g)), dout, AT_DV);
+    gradient(g, reshape(g, left, turned(g)), dout, DNN_VIEW_DV);
     ds = query_key(g, dout, v);
     if (drops)
         ds = both(g, DNN_POINTWISE_MUL, ds, mask, scores(g));
@@ -414,7 +414,7 @@ static void backward_graph(struct graph *g)
     if (drops)
         ds = both(g, DNN_POINTWISE_MUL, ds, drop_scale, scores(g));
     ds = both(g, DNN_POINTWISE_MUL, ds, scale, scores(g));
-    gradient(g, reshape(g, ds, turned(g)), q, AT_DK);
+    gradient(g, reshape(g, ds, turned(g)), q, DNN_VIEW_DK);
     query_gradient(g, ds, k);
 }
 

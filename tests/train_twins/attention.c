@@ -9,6 +9,7 @@ struct heads {
     bool sinks;
     float cap;
     bool most; /* the largest logits are asked for */
+    int64_t apart; /* elements that rows of gradients have besides */
 };
 
 static struct attention_view view(void *p, int64_t t, int64_t row)
@@ -50,10 +51,11 @@ static const char *title(char *buf, const char *what, enum dtype dt, const struc
 static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
 {
     int64_t qw = h->heads * h->d, kw = h->kv * h->d, row = qw + 2 * kw, n = h->b * h->t_kv * row, no = h->b * h->t * qw;
+    int64_t own = row + h->apart;
     size_t es = dtype_size(dt);
     struct tensor qkv = normal(m, dt, n, 0, 80, 1, 0), o = result(m, dt, no, 0);
     struct tensor lse = result(m, DTYPE_F32, h->b * h->heads * h->t, 0);
-    struct tensor dout = normal(m, dt, no, 0, 81, 1, 0), dqkv = normal(m, dt, n, 0, 82, 0, 0);
+    struct tensor dout = normal(m, dt, no, 0, 81, 1, 0), dqkv = normal(m, dt, h->b * h->t_kv * own, 0, 82, 0, 0);
     struct tensor sink = normal(m, dt, h->heads, 0, 93, 1, 0), dsink = normal(m, DTYPE_F32, h->heads, 0, 94, 1, 0);
     struct tensor most = normal(m, DTYPE_F32, h->heads, 0, 95, 0, 0.5f);
     struct dropout d = {.p = h->p, .key = 99, .stream = 3, .row0 = 40, .every = h->t};
@@ -77,9 +79,9 @@ static void attention_with(struct made *m, enum dtype dt, const struct heads *h)
                               .sink = h->sinks ? on(m, w, &sink) : NULL, .dsink = h->sinks ? on(m, w, &dsink) : NULL,
                               .most = h->most ? on(m, w, &most) : NULL};
         CHECK(m, OPS(m, w)->attention_fwd(DEV(m, w), dt, &p, &m->e));
-        CHECK(m, OPS(m, w)->attention_bwd(DEV(m, w), dt, &p, view(on(m, w, &dout), h->t, qw), view(g, h->t_kv, row),
-                                          view(g + (size_t)qw * es, h->t_kv, row),
-                                          view(g + (size_t)(qw + kw) * es, h->t_kv, row), &m->e));
+        CHECK(m, OPS(m, w)->attention_bwd(DEV(m, w), dt, &p, view(on(m, w, &dout), h->t, qw), view(g, h->t_kv, own),
+                                          view(g + (size_t)qw * es, h->t_kv, own),
+                                          view(g + (size_t)(qw + kw) * es, h->t_kv, own), &m->e));
     }
     own_mask = h->p > 0 && strstr(m->t->how, "cuDNN"); /* twins_attention_dropout holds what that is */
     if (!own_mask)
@@ -146,11 +148,11 @@ static void attention_blocks(struct made *m, enum dtype dt, const struct heads *
 void twins_attention(struct twins *t)
 {
     static const struct heads shape[] = {
-        {2, 5, 5, 2, 1, 5, 0, false, 0, false, 0, false}, {1, 1, 40, 3, 3, 64, 0, false, 0, false, 0, false},
-        {1, 70, 70, 2, 2, 64, 0, false, 0, false, 0, false}, {1, 66, 66, 4, 2, 32, 0.3f, false, 0, false, 0, false},
-        {1, 33, 70, 2, 1, 128, 0, false, 0, false, 0, false}, {1, 20, 20, 1, 1, 200, 0.1f, false, 0, false, 0, false},
-        {2, 130, 130, 2, 1, 64, 0, false, 0, false, 0, false}, {2, 64, 64, 2, 2, 64, 0.2f, false, 0, true, 0, false},
-        {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0, false},
+        {2, 5, 5, 2, 1, 5, 0, false, 0, false, 0, false, 0}, {1, 1, 40, 3, 3, 64, 0, false, 0, false, 0, false, 0},
+        {1, 70, 70, 2, 2, 64, 0, false, 0, false, 0, false, 0}, {1, 66, 66, 4, 2, 32, 0.3f, false, 0, false, 0, false, 0},
+        {1, 33, 70, 2, 1, 128, 0, false, 0, false, 0, false, 0}, {1, 20, 20, 1, 1, 200, 0.1f, false, 0, false, 0, false, 0},
+        {2, 130, 130, 2, 1, 64, 0, false, 0, false, 0, false, 0}, {2, 64, 64, 2, 2, 64, 0.2f, false, 0, true, 0, false, 0},
+        {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0, false, 0},
     };
 
     for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
@@ -190,8 +192,8 @@ static void attention_of(struct twins *t, const struct heads *shape, size_t n)
 void twins_attention_whole(struct twins *t)
 {
     static const struct heads shape[TWINS_WHOLE] = {
-        {1, 70, 70, 1, 1, 64, 0, false, 0, false, 0, false}, {2, 66, 66, 4, 2, 32, 0, false, 0, false, 0, false},
-        {1, 128, 128, 2, 1, 64, 0, false, 0, false, 0, false}, {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0, false},
+        {1, 70, 70, 1, 1, 64, 0, false, 0, false, 0, false, 0}, {2, 66, 66, 4, 2, 32, 0, false, 0, false, 0, false, 0},
+        {1, 128, 128, 2, 1, 64, 0, false, 0, false, 0, false, 0}, {1, 80, 80, 1, 1, 96, 0, false, 0, false, 0, false, 0},
     };
 
     attention_of(t, shape, TWINS_WHOLE);
@@ -200,9 +202,9 @@ void twins_attention_whole(struct twins *t)
 void twins_attention_more(struct twins *t)
 {
     static const struct heads shape[TWINS_MORE] = {
-        {2, 70, 70, 2, 2, 64, 0, true, 0, false, 0, false}, {1, 130, 130, 4, 2, 32, 0, true, 0, false, 0, false},
-        {1, 128, 128, 2, 1, 128, 0, true, 0, false, 0, false}, {1, 128, 128, 1, 1, 192, 0, false, 0, false, 0, false},
-        {1, 128, 128, 2, 1, 256, 0, false, 0, false, 0, false},
+        {2, 70, 70, 2, 2, 64, 0, true, 0, false, 0, false, 0}, {1, 130, 130, 4, 2, 32, 0, true, 0, false, 0, false, 64},
+        {1, 128, 128, 2, 1, 128, 0, true, 0, false, 0, false, 0}, {1, 128, 128, 1, 1, 192, 0, false, 0, false, 0, false, 0},
+        {1, 128, 128, 2, 1, 256, 0, false, 0, false, 0, false, 0},
     };
 
     attention_of(t, shape, TWINS_MORE);
