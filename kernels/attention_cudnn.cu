@@ -291,8 +291,8 @@ static void *carve(struct room *r, int64_t bytes)
     return p;
 }
 
-/* Backward's: dq's sum lies first, in rows of dq itself where there are documents.  Gradients by heads are bf16, but have the room
- * of fp32 that NVIDIA's frontend gives them. */
+/* Backward's: dq's sum lies first, in rows of dq itself where there are documents.  Gradients by heads are bf16, but have the
+ * room of fp32 that NVIDIA's frontend gives them. */
 static void place_sums(struct job *j, struct room *r)
 {
     const struct attention *p = j->p;

@@ -314,7 +314,8 @@ static void *masked(struct graph *g, void *s)
 
 static void forward_graph(struct graph *g)
 {
-    void *q = view(g, DNN_ID_Q, DNN_VIEW_Q, false), *k = view(g, DNN_ID_K, DNN_VIEW_K, true), *v = view(g, DNN_ID_V, DNN_VIEW_V, false);
+    void *q = view(g, DNN_ID_Q, DNN_VIEW_Q, false), *k = view(g, DNN_ID_K, DNN_VIEW_K, true);
+    void *v = view(g, DNN_ID_V, DNN_VIEW_V, false);
     void *s = both(g, DNN_POINTWISE_MUL, query_key(g, q, k), scalar(g, DNN_ID_SCALE), scores(g)), *max, *power, *sum, *p;
     bool drops = g->s->drop > 0;
 
@@ -400,7 +401,8 @@ static void backward_graph(struct graph *g)
 {
     bool drops = g->s->drop > 0;
     void *mask = drops ? random_mask(g) : NULL, *drop_scale = drops ? scalar(g, DNN_ID_DROP_SCALE) : NULL;
-    void *q = view(g, DNN_ID_Q, DNN_VIEW_Q, false), *k = view(g, DNN_ID_K, DNN_VIEW_K, true), *v = view(g, DNN_ID_V, DNN_VIEW_V, true);
+    void *q = view(g, DNN_ID_Q, DNN_VIEW_Q, false), *k = view(g, DNN_ID_K, DNN_VIEW_K, true);
+    void *v = view(g, DNN_ID_V, DNN_VIEW_V, true);
     void *dout = view(g, DNN_ID_DOUT, DNN_VIEW_DOUT, false), *scale = scalar(g, DNN_ID_SCALE), *delta = delta_of(g, dout);
     void *p = probabilities(g, q, k, scale), *left = p, *ds;
 
