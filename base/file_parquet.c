@@ -108,12 +108,12 @@ int file_parquet_begin(struct file_in *f)
         if (open_reader(f, q) < 0)
             return fail(f);
     } else if (q->started) {
-        q->passed += q->reader.meta.group[q->reader.group++].rows;
+        q->passed += q->reader.meta->group[q->reader.group++].rows;
     }
-    if (q->reader.group == q->reader.meta.n_groups)
+    if (q->reader.group == q->reader.meta->n_groups)
         return 0;
     q->started = true;
-    f->member = q->reader.meta.group[q->reader.group].chunk[0].at;
+    f->member = q->reader.meta->group[q->reader.group].chunk[0].at;
     parquet_reader_start(&q->reader);
     return 1;
 }
@@ -121,7 +121,7 @@ int file_parquet_begin(struct file_in *f)
 /* How far it has come, in bytes of the file. */
 static uint64_t where(const struct parquet_in *q, uint64_t size)
 {
-    const struct parquet_meta *m = &q->reader.meta;
+    const struct parquet_meta *m = q->reader.meta;
     uint64_t done = q->passed + q->reader.row;
 
     return (uint64_t)((double)size * (double)done / (double)(m->rows ? m->rows : 1));
@@ -165,7 +165,7 @@ int file_parquet_skip(struct file_in *f)
 {
     const struct parquet_in *q = f->parquet;
 
-    f->state = q && q->started && q->reader.group + 1 < q->reader.meta.n_groups ? BETWEEN : END;
+    f->state = q && q->started && q->reader.group + 1 < q->reader.meta->n_groups ? BETWEEN : END;
     return f->state == BETWEEN;
 }
 

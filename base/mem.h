@@ -35,6 +35,14 @@ static inline bool span_is(struct span a, const char *cstr)
 {
     return span_eq(a, span_of(cstr));
 }
+/* Below 0, 0, above 0: by bytes, what another begins with before it. */
+static inline int span_cmp(struct span a, struct span b)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int c = n ? memcmp(a.p, b.p, n) : 0;
+
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
 /* Whether s begins or ends with cstr. */
 static inline bool span_starts(struct span s, const char *cstr)
 {

@@ -53,6 +53,7 @@ struct parquet_chunk {
     uint64_t at, bytes; /* where its pages are */
     uint64_t n;         /* values, nulls among them */
     enum parquet_codec codec;
+    struct span statistics; /* as they stand in the metadata; empty: none */
 };
 
 struct parquet_group {
@@ -67,6 +68,7 @@ struct parquet_meta {
     struct parquet_group *group;
     size_t n_groups, cap_groups;
     uint64_t rows;
+    bool ordered; /* it says by which order values are the least and the greatest */
 };
 
 /* Where a file's bytes are: n at offset `at`, all of them or ERR_IO. */
@@ -93,6 +95,13 @@ int parquet_meta_read(struct parquet_meta *m, const struct parquet_source *s, st
 void parquet_meta_free(struct parquet_meta *m);
 /* Leaves those of the root's columns out that keep does not want.  Their number is what is left. */
 int parquet_meta_keep(struct parquet_meta *m, bool (*keep)(void *arg, struct span name), void *arg);
+
+/* ---- base/parquet_range.c ---- */
+
+struct parquet_range;
+/* What a chunk's statistics say of its values. */
+void parquet_range_read(struct parquet_range *r, const struct parquet_meta *m, const struct parquet_node *leaf,
+                        const struct parquet_chunk *c);
 
 /* ---- base/parquet_schema.c ---- */
 
@@ -193,7 +202,8 @@ int parquet_put_value(struct buf *b, const struct parquet_node *leaf, struct spa
 /* The rows of a file, a row group after the other. */
 struct parquet_reader {
     struct parquet_source source; /* set before it is opened */
-    struct parquet_meta meta;
+    const struct parquet_meta *meta;
+    struct parquet_meta own;
     struct parquet_column *column;
     struct json_scanner *json;
     size_t group; /* the one that is read, or will be */
@@ -201,8 +211,8 @@ struct parquet_reader {
 };
 /* Reads the metadata.  Errors of parquet_meta_read; close it in any case. */
 int parquet_reader_open(struct parquet_reader *r, struct err *e);
-/* The same, and rows have those of the root's columns alone that keep wants.  ERR_FORMAT: none. */
-int parquet_reader_open_some(struct parquet_reader *r, bool (*keep)(void *arg, struct span name), void *arg, struct err *e);
+/* The same by metadata that were read before, which are the caller's.  ERR_NOMEM. */
+int parquet_reader_open_with(struct parquet_reader *r, const struct parquet_meta *m, struct err *e);
 /* Goes to the beginning of row group r->group, which there is. */
 void parquet_reader_start(struct parquet_reader *r);
 /* Appends the next row of the group as a line of JSON.  1; 0: the group has ended; ERR_FORMAT, ERR_LIMIT (b->max) and others

@@ -13,8 +13,18 @@ static int no_memory(struct err *e)
 /* A ColumnMetaData. */
 struct column_meta {
     int64_t type, codec, n, bytes, data, dictionary;
+    struct span statistics;
     bool there;
 };
+
+/* The bytes of the value that t stands at, which is passed over. */
+static struct span take_value(struct thrift *t)
+{
+    const uint8_t *from = t->p;
+
+    thrift_skip(t);
+    return (struct span){(const char *)from, t->bad ? 0 : (size_t)(t->p - from)};
+}
 
 static void read_column_meta(struct thrift *t, struct column_meta *c)
 {
@@ -27,7 +37,11 @@ static void read_column_meta(struct thrift *t, struct column_meta *c)
         case 7: c->bytes = thrift_int(t); break;
         case 9: c->data = thrift_int(t); break;
         case 11: c->dictionary = thrift_int(t); break;
-        default: thrift_skip(t);
+        default: {
+            bool statistics = id == 12 && t->type == THRIFT_STRUCT;
+            struct span s = take_value(t);
+            c->statistics = statistics ? s : c->statistics;
+        }
         }
     }
 }
@@ -59,7 +73,7 @@ static int read_chunk(struct thrift *t, const struct parquet_node *leaf, uint64_
         m.data = m.dictionary;
     if (m.data < HEAD || m.bytes < 0 || m.n < 0 || (uint64_t)m.data > end || (uint64_t)m.bytes > end - (uint64_t)m.data)
         return err_set(e, ERR_FORMAT, "%" PRId64 " bytes at offset %" PRId64 " do not lie within the file", m.bytes, m.data);
-    *c = (struct parquet_chunk){(uint64_t)m.data, (uint64_t)m.bytes, (uint64_t)m.n, (enum parquet_codec)m.codec};
+    *c = (struct parquet_chunk){(uint64_t)m.data, (uint64_t)m.bytes, (uint64_t)m.n, (enum parquet_codec)m.codec, m.statistics};
     return 0;
 }
 
@@ -121,6 +135,23 @@ static int read_groups(struct parquet_meta *m, struct thrift *t, uint64_t end, s
     return 0;
 }
 
+/* The ColumnOrders: whether each column is ordered as its type is, which is all that there was for long. */
+static void read_orders(struct parquet_meta *m, struct thrift *t)
+{
+    size_t n = thrift_list(t);
+    bool structs = t->type == THRIFT_STRUCT;
+
+    m->ordered = structs && m->root && n == (size_t)m->n_leaves;
+    for (size_t i = 0; i < n && !t->bad; i++) {
+        if (!structs)
+            thrift_skip(t);
+        for (int id = 0; structs && (id = thrift_field(t, id)) > 0;) {
+            m->ordered &= id == 1;
+            thrift_skip(t);
+        }
+    }
+}
+
 /* A FileMetaData. */
 static int read_meta(struct parquet_meta *m, struct span bytes, uint64_t end, struct err *e)
 {
@@ -134,6 +165,8 @@ static int read_meta(struct parquet_meta *m, struct span bytes, uint64_t end, st
             TRY(read_groups(m, &t, end, e));
         else if (id == 8)
             return err_set(e, ERR_UNSUPPORTED, "it is encrypted");
+        else if (id == 7 && t.type == THRIFT_LIST)
+            read_orders(m, &t);
         else
             thrift_skip(&t);
     }

@@ -203,34 +203,34 @@ static int put_row(struct parquet_reader *p, struct buf *b, struct err *e)
 {
     struct row r = {b, p->column, p->json, e};
 
-    for (int i = 0; i < p->meta.n_leaves; i++) {
+    for (int i = 0; i < p->meta->n_leaves; i++) {
         TRY(peek(&r, i));
         if (p->column[i].rep) {
             err_set(e, ERR_FORMAT, "it goes on with a row that has ended");
             return named(&r, &p->column[i]);
         }
     }
-    TRY(put_struct(&r, p->meta.root));
+    TRY(put_struct(&r, p->meta->root));
     return put(&r, "\n");
 }
 
 /* Behind the last row of a group no column may have more. */
 static int check_end(struct parquet_reader *r, struct err *e)
 {
-    for (int i = 0; i < r->meta.n_leaves; i++) {
+    for (int i = 0; i < r->meta->n_leaves; i++) {
         int rc = parquet_column_peek(&r->column[i], e);
 
         if (rc > 0)
             rc = err_set(e, ERR_FORMAT, "it has more than the %" PRIu64 " rows of the row group", r->row);
         if (rc < 0)
-            return err_wrap(e, "column '%.*s'", PARQUET_NAME(r->meta.leaf[i]));
+            return err_wrap(e, "column '%.*s'", PARQUET_NAME(r->meta->leaf[i]));
     }
     return 0;
 }
 
 int parquet_reader_row(struct parquet_reader *r, struct buf *b, struct err *e)
 {
-    bool ended = r->row == r->meta.group[r->group].rows;
+    bool ended = r->row == r->meta->group[r->group].rows;
     size_t from = b->n;
     int rc = ended ? check_end(r, e) : put_row(r, b, e);
 
@@ -244,39 +244,38 @@ int parquet_reader_row(struct parquet_reader *r, struct buf *b, struct err *e)
 
 static int open_columns(struct parquet_reader *r, struct err *e)
 {
-    r->column = calloc((size_t)r->meta.n_leaves, sizeof *r->column);
+    r->column = calloc((size_t)r->meta->n_leaves, sizeof *r->column);
     r->json = json_scanner_new();
     return r->column && r->json ? 0 : err_set(e, ERR_NOMEM, "out of memory for the columns");
 }
 
 int parquet_reader_open(struct parquet_reader *r, struct err *e)
 {
-    TRY(parquet_meta_read(&r->meta, &r->source, e));
+    r->meta = &r->own;
+    TRY(parquet_meta_read(&r->own, &r->source, e));
     return open_columns(r, e);
 }
 
-int parquet_reader_open_some(struct parquet_reader *r, bool (*keep)(void *arg, struct span name), void *arg, struct err *e)
+int parquet_reader_open_with(struct parquet_reader *r, const struct parquet_meta *m, struct err *e)
 {
-    TRY(parquet_meta_read(&r->meta, &r->source, e));
-    if (parquet_meta_keep(&r->meta, keep, arg) == 0)
-        return err_set(e, ERR_FORMAT, "it has none of the columns that are wanted");
+    r->meta = m;
     return open_columns(r, e);
 }
 
 void parquet_reader_start(struct parquet_reader *r)
 {
-    const struct parquet_group *g = &r->meta.group[r->group];
+    const struct parquet_group *g = &r->meta->group[r->group];
 
-    for (int i = 0; i < r->meta.n_leaves; i++)
-        parquet_column_start(&r->column[i], &r->source, r->meta.leaf[i], &g->chunk[i]);
+    for (int i = 0; i < r->meta->n_leaves; i++)
+        parquet_column_start(&r->column[i], &r->source, r->meta->leaf[i], &g->chunk[i]);
     r->row = 0;
 }
 
 void parquet_reader_close(struct parquet_reader *r)
 {
-    for (int i = 0; r->column && i < r->meta.n_leaves; i++)
+    for (int i = 0; r->column && i < r->meta->n_leaves; i++)
         parquet_column_free(&r->column[i]);
     free(r->column);
     json_scanner_free(r->json);
-    parquet_meta_free(&r->meta);
+    parquet_meta_free(&r->own);
 }

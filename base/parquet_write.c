@@ -219,7 +219,8 @@ static int read_cells(struct parquet_writer *w, struct column *c, const struct p
     struct parquet_column in = {0};
     int rc = 0;
 
-    parquet_column_start(&in, &source, &leaf, &(struct parquet_chunk){x->at, x->bytes, rows, PARQUET_ZSTD});
+    parquet_column_start(&in, &source, &leaf,
+                         &(struct parquet_chunk){.at = x->at, .bytes = x->bytes, .n = rows, .codec = PARQUET_ZSTD});
     buf_clear(&w->lines);
     c->n = 0;
     for (uint32_t row = 0; row < rows && rc >= 0; row++) {

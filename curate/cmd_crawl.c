@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/tool.h"
-#include "curate/crawl/crawl_index.h"
+#include "curate/crawl/crawl_select.h"
 #include "curate/crawl/record_fetch.h"
 
 struct args {
@@ -16,91 +16,71 @@ struct args {
     double max_requests;
 };
 
-struct chosen {
-    uint64_t records, bytes, bad;
-};
-
-static void show(const struct crawl_index *x, const struct chosen *n)
+static int put(void *out, struct span lines, struct err *e)
 {
-    struct crawl_index_counts c;
-    struct progress p = {.count = {{"entries", 0}, {"selected", (double)n->records}, {"bad", (double)n->bad}}};
-    int done, all;
-
-    if (!progress_due())
-        return;
-    crawl_index_count(x, &c);
-    p.input = crawl_index_where(x, &done, &all);
-    p.done = (double)c.bytes;
-    p.count[0].value = (double)c.entries;
-    progress_show(&p);
+    return file_write(out, lines.p, lines.n, e);
 }
 
-/* Writes the entries that meet the condition. */
-static int write_list(struct crawl_index *x, struct file_out *out, struct chosen *n, struct err *e)
+static void tell_bad(void *out, const struct err *why)
 {
-    struct crawl_entry *entry;
-    struct buf line = {0};
-    int rc;
-
-    while ((rc = crawl_index_next(x, &entry, e)) != 0) {
-        show(x, n);
-        if (rc == ERR_FORMAT || rc == ERR_LIMIT) {
-            log_skipped(NULL, 0, e->msg);
-            n->bad++;
-            continue;
-        }
-        if (rc < 0)
-            break;
-        buf_clear(&line);
-        rc = crawl_entry_put(entry, &line) < 0 ? err_set(e, ERR_NOMEM, "out of memory for a line")
-                                                : file_write(out, line.p, line.n, e);
-        if (rc < 0)
-            break;
-        n->records++;
-        n->bytes += entry->length;
-    }
-    progress_end();
-    buf_free(&line);
-    return rc;
+    (void)out;
+    log_skipped(NULL, 0, why->msg);
 }
 
-static int write_stats(const char *path, const struct crawl_index *x, const struct chosen *n, struct err *e)
+static void show(void *out, const struct crawl_counts *n, const char *index)
 {
-    struct crawl_index_counts c;
+    struct progress p = {
+        .input = index,
+        .done = (double)n->index.bytes,
+        .count = {{"entries", (double)n->entries}, {"selected", (double)n->records}, {"bad", (double)n->bad}},
+    };
+
+    (void)out;
+    if (progress_due())
+        progress_show(&p);
+}
+
+static int write_stats(const char *path, const struct crawl_counts *n, struct err *e)
+{
     struct buf b = {0};
     int rc;
 
-    crawl_index_count(x, &c);
     buf_puts(&b, "{\"stage\":\"crawl\"");
-    json_put_count(&b, "indexes", c.files);
-    json_put_count(&b, "entries", c.entries);
+    json_put_count(&b, "indexes", n->index.files);
+    json_put_count(&b, "entries", n->entries);
     json_put_count(&b, "bad", n->bad);
     json_put_count(&b, "records", n->records);
-    json_put_count(&b, "record_bytes", n->bytes);
-    json_put_count(&b, "index_members", c.blocks);
-    json_put_count(&b, "index_bytes", c.bytes);
-    json_put_count(&b, "index_requests", c.requests);
+    json_put_count(&b, "record_bytes", n->record_bytes);
+    json_put_count(&b, "index_members", n->members);
+    json_put_count(&b, "index_groups", n->index.groups - n->index.passed_groups);
+    json_put_count(&b, "skipped_groups", n->index.passed_groups);
+    json_put_count(&b, "skipped_bytes", n->index.passed_bytes);
+    json_put_count(&b, "index_bytes", n->index.bytes);
+    json_put_count(&b, "index_requests", n->index.requests);
     rc = buf_puts(&b, "}\n") < 0 ? err_set(e, ERR_NOMEM, "out of memory for the statistics")
                                   : file_write_all(path, buf_span(&b), e);
     buf_free(&b);
     return rc;
 }
 
-static int choose(const struct args *a, const struct where *w, struct chosen *n, struct err *e)
+static int choose(const struct tool *t, const struct args *a, const struct where *w, struct crawl_counts *n, struct err *e)
 {
     struct range_in_pace pace;
     struct crawl_index_conf c = {.prefix = a->prefix, .kind = a->kind, .pace = &pace, .where = w};
-    struct crawl_index *x;
+    struct crawl_sink sink = {put, tell_bad, show, NULL};
     struct file_out *out = NULL;
+    struct crawl_index *x;
     int rc;
 
     range_in_pace_start(&pace, (double)a->max_rate, a->max_requests);
     TRY(crawl_index_open(&x, &c, a->index.v, a->index.n, e));
     rc = file_create(&out, a->output ? a->output : "-", 0, e);
+    sink.arg = out;
     if (rc == 0)
-        rc = write_list(x, out, n, e);
+        rc = crawl_select(x, &c, tool_jobs(t), &sink, n, e);
+    progress_end();
     if (rc == 0 && a->stats)
-        rc = write_stats(a->stats, x, n, e);
+        rc = write_stats(a->stats, n, e);
     crawl_index_close(x);
     if (rc < 0) {
         file_abort(out);
@@ -109,16 +89,16 @@ static int choose(const struct args *a, const struct where *w, struct chosen *n,
     return file_commit(out, e);
 }
 
-static int run(const struct tool *t, const struct args *a, int n, char **argv)
+static int run(const struct tool *t, const struct args *a, int argc, char **argv)
 {
-    struct chosen chosen = {0};
+    struct crawl_counts n = {.bad = 0};
     struct where *w = NULL;
     struct err e;
     int rc;
 
-    if (n < 1 || strcmp(argv[1], "select") != 0)
-        return n < 1 ? tool_usage(t, "what to do? select") : tool_usage(t, "'%s' is nothing that it does: select", argv[1]);
-    if (n > 1)
+    if (argc < 1 || strcmp(argv[1], "select") != 0)
+        return argc < 1 ? tool_usage(t, "what to do? select") : tool_usage(t, "'%s' is nothing that it does: select", argv[1]);
+    if (argc > 1)
         return tool_usage(t, "'%s' is too much: indexes are named by --index", argv[2]);
     if (!a->index.n)
         return tool_usage(t, "which index? --index");
@@ -127,9 +107,9 @@ static int run(const struct tool *t, const struct args *a, int n, char **argv)
         err_wrap(&e, "--where");
         return tool_fail(t, &e);
     }
-    rc = choose(a, w, &chosen, &e);
+    rc = choose(t, a, w, &n, &e);
     where_free(w);
-    return rc < 0 ? tool_fail(t, &e) : tool_end(t, chosen.bad ? EXIT_SOME_BAD : EXIT_FINE);
+    return rc < 0 ? tool_fail(t, &e) : tool_end(t, n.bad ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
 int main(int argc, char **argv)
@@ -147,10 +127,10 @@ int main(int argc, char **argv)
             "INDEX is a file, a pattern in quotes, an address, a folder, or the name of one of Common Crawl's\n"
             "crawls, as CC-MAIN-2024-10.  It is CDXJ, ZipNum (cluster.idx), of which only the parts are read\n"
             "that can hold what is asked for, or the columnar index in Parquet, of which only the columns are\n"
-            "read that are fields.\n"
+            "read that are fields, of the row groups that can hold what is asked for by their statistics.\n"
             "\n"
             "CONDITION is made of tests FIELD OP VALUE, joined by not, and, or, and parentheses; OP is =, !=,\n"
-            "<, <=, >, >=, in (...), or ~ for a regular expression.  Fields: url host domain key date status\n"
+            "<, <=, >, >=, in (...), or ~ for a regular expression.  Fields: url host domain tld key date status\n"
             "mime mime_type lang langs charset length offset file digest truncated redirect dump.",
         .example = "printf '%s' 'de,example)/ 20240225120000 {\"url\":\"https://example.de/\",\"status\":\"200\",' \\\n"
                    "    '\"languages\":\"deu\",\"length\":\"1203\",\"offset\":\"512\",\"filename\":\"a.warc.gz\"}' >index.cdxj\n"
@@ -170,6 +150,7 @@ int main(int argc, char **argv)
         OPT_HEAD("Output"),
         OPT_FILE('o', "output", &a.output, "LIST", "write the list here, as .gz or .zst by the name", OPT_NAMES_DOCUMENTS),
         OPT_OUT(0, "stats", &a.stats, "FILE", "write counts as JSON"),
+        TOOL_JOBS(t),
         TOOL_OPTS(t),
         TOOL_PROGRESS(t),
         OPT_END,

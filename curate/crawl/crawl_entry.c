@@ -10,6 +10,7 @@ const struct where_field crawl_fields[] = {
     [CRAWL_URL] = {"url", WHERE_TEXT},
     [CRAWL_HOST] = {"host", WHERE_TEXT},
     [CRAWL_DOMAIN] = {"domain", WHERE_TEXT},
+    [CRAWL_TLD] = {"tld", WHERE_TEXT},
     [CRAWL_KEY] = {"key", WHERE_TEXT},
     [CRAWL_DATE] = {"date", WHERE_TEXT},
     [CRAWL_STATUS] = {"status", WHERE_NUMBER},
@@ -49,6 +50,7 @@ static const struct {
     {"dump", CRAWL_DUMP},
     {"key", CRAWL_KEY}, {"url_surtkey", CRAWL_KEY}, {"urlkey", CRAWL_KEY},
     {"url_host_name", CRAWL_HOST}, {"url_host_registered_domain", CRAWL_DOMAIN},
+    {"url_host_tld", CRAWL_TLD},
 };
 enum { KEYS = sizeof keys / sizeof *keys };
 
@@ -65,6 +67,14 @@ static int find_key(struct span name)
     return -1;
 }
 
+const char *crawl_field_called(enum crawl_field f, int i)
+{
+    for (int k = 0; k < KEYS; k++)
+        if (keys[k].field == f && i-- == 0)
+            return keys[k].key;
+    return NULL;
+}
+
 /* Those that are tested. */
 static uint32_t tested(const struct where_node *n)
 {
@@ -75,7 +85,7 @@ static uint32_t tested(const struct where_node *n)
 
 uint32_t crawl_fields_needed(const struct where *w)
 {
-    static const enum crawl_field rarely[] = {CRAWL_HOST, CRAWL_DOMAIN, CRAWL_KEY, CRAWL_TRUNCATED, CRAWL_REDIRECT};
+    static const enum crawl_field rarely[] = {CRAWL_HOST, CRAWL_DOMAIN, CRAWL_TLD, CRAWL_KEY, CRAWL_TRUNCATED, CRAWL_REDIRECT};
     uint32_t all = (UINT32_C(1) << CRAWL_FIELDS) - 1;
 
     for (size_t i = 0; i < sizeof rarely / sizeof *rarely; i++)
@@ -253,17 +263,28 @@ static void find_host(struct crawl_entry *c)
     c->text[CRAWL_HOST] = (struct span){c->host, s.n};
 }
 
+/* The last label of a host; an address of numbers has none. */
+static struct span last_label(struct span host)
+{
+    const char *dot = host.n ? memrchr(host.p, '.', host.n) : NULL;
+    struct span s = dot ? (struct span){dot + 1, host.n - (size_t)(dot + 1 - host.p)} : host;
+
+    return !s.n || ascii_is_digit((unsigned char)s.p[0]) || s.p[0] == '[' ? (struct span){NULL, 0} : s;
+}
+
 static void find_domain(struct crawl_entry *c)
 {
     c->registered = true;
-    if (c->text[CRAWL_DOMAIN].p)
+    if (c->text[CRAWL_DOMAIN].p && c->text[CRAWL_TLD].p)
         return;
     find_host(c);
     if (!c->text[CRAWL_HOST].n)
         return;
     url_host(c->text[CRAWL_HOST], &c->parts);
-    if (c->parts.registered.n)
+    if (c->parts.registered.n && !c->text[CRAWL_DOMAIN].p)
         c->text[CRAWL_DOMAIN] = c->parts.registered;
+    if (!c->text[CRAWL_TLD].p)
+        c->text[CRAWL_TLD] = last_label(c->text[CRAWL_HOST]);
 }
 
 static int get_field(void *entry, const struct where_node *test, struct where_value *v, struct err *e)
@@ -274,7 +295,7 @@ static int get_field(void *entry, const struct where_node *test, struct where_va
     (void)e;
     if (test->which == CRAWL_HOST && !c->hosted)
         find_host(c);
-    if (test->which == CRAWL_DOMAIN && !c->registered)
+    if ((test->which == CRAWL_DOMAIN || test->which == CRAWL_TLD) && !c->registered)
         find_domain(c);
     v->text = c->text[test->which];
     v->type = v->text.p ? test->type : WHERE_ABSENT;

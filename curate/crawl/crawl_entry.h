@@ -11,9 +11,9 @@
 #include "curate/stream/where.h"
 #include "curate/text/url_host.h"
 
-enum crawl_field { CRAWL_URL, CRAWL_HOST, CRAWL_DOMAIN, CRAWL_KEY, CRAWL_DATE, CRAWL_STATUS, CRAWL_MIME, CRAWL_MIME_TYPE,
-                   CRAWL_LANG, CRAWL_LANGS, CRAWL_CHARSET, CRAWL_LENGTH, CRAWL_OFFSET, CRAWL_FILE, CRAWL_DIGEST, CRAWL_TRUNCATED,
-                   CRAWL_REDIRECT, CRAWL_DUMP, CRAWL_FIELDS };
+enum crawl_field { CRAWL_URL, CRAWL_HOST, CRAWL_DOMAIN, CRAWL_TLD, CRAWL_KEY, CRAWL_DATE, CRAWL_STATUS, CRAWL_MIME,
+                   CRAWL_MIME_TYPE, CRAWL_LANG, CRAWL_LANGS, CRAWL_CHARSET, CRAWL_LENGTH, CRAWL_OFFSET, CRAWL_FILE,
+                   CRAWL_DIGEST, CRAWL_TRUNCATED, CRAWL_REDIRECT, CRAWL_DUMP, CRAWL_FIELDS };
 /* The same as --where names them. */
 extern const struct where_field crawl_fields[];
 
@@ -23,7 +23,7 @@ struct crawl_entry {
     uint64_t offset, length;
     struct json_reader *json;
     struct buf own;                 /* texts that are not as they stand */
-    bool hosted, registered;        /* HOST, DOMAIN have been looked for */
+    bool hosted, registered;        /* HOST; DOMAIN and TLD have been looked for */
     char host[URL_HOST_MAX + 1], date[24];
     struct url_host parts;
 };
@@ -37,6 +37,8 @@ void crawl_entry_free(struct crawl_entry *c);
 /* The fields that a condition (or NULL) and a list of records need, a bit each; and whether a column has one of these. */
 uint32_t crawl_fields_needed(const struct where *w);
 bool crawl_column_needed(void *fields, struct span column);
+/* What indexes and lists call a field, the i-th that counts where it is there, before the next; NULL: there are no more. */
+const char *crawl_field_called(enum crawl_field f, int i);
 /* A count in digits; false: it is none, or more than 2^63 - 1. */
 bool crawl_read_count(struct span s, uint64_t *v);
 /* Whether it meets a condition: 1, 0; errors of where_meets. */

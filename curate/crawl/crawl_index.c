@@ -1,33 +1,34 @@
 #include "curate/crawl/crawl_index.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/http.h"
 #include "base/parquet_table.h"
 #include "curate/crawl/crawl_lines.h"
 #include "curate/crawl/crawl_places.h"
+#include "curate/crawl/crawl_prune.h"
 #include "curate/crawl/crawl_zipnum.h"
 
-enum { HEAD = 4096, ROW_MAX = 16 << 20 /* bytes of a row as JSON */ };
+enum { HEAD = 4096, LINES = 1 << 20 /* bytes of lines that are a piece, about */ };
 
 struct crawl_index {
     struct crawl_index_conf conf;
     struct crawl_places places;
+    char **shown;           /* what messages call each that was opened */
     struct crawl_keys keys;
     uint32_t needed; /* fields */
     struct crawl_index_counts counts; /* of what is closed */
-    struct crawl_entry entry;
+    struct crawl_prune prune;
     int at;                 /* the place behind the one in hand */
     bool open;
-    /* The one in hand: lines, of a file or of a member of ZipNum, or a table. */
+    /* The one in hand: lines, ZipNum, or a table. */
     struct file_in *in;
     struct crawl_lines lines;
     struct crawl_zipnum *zipnum;
-    struct crawl_block block;
     struct range_in *ranges;
     struct parquet_table *table;
-    struct buf row;
+    size_t group;           /* the next one */
 };
 
 static ssize_t read_lines(void *index, void *p, size_t n, struct err *e)
@@ -44,7 +45,7 @@ static int skip_lines(void *index, struct err *e)
 
 static void close_place(struct crawl_index *x)
 {
-    if (x->in && !x->zipnum)
+    if (x->in)
         x->counts.bytes += file_consumed(x->in);
     if (x->zipnum) {
         x->counts.bytes += crawl_zipnum_bytes(x->zipnum);
@@ -59,6 +60,16 @@ static void close_place(struct crawl_index *x)
     x->open = false;
 }
 
+static bool wants_column(void *index, struct span name)
+{
+    return crawl_column_needed(&((struct crawl_index *)index)->needed, name);
+}
+
+static bool wants_group(void *index, const struct parquet_table *t, size_t group)
+{
+    return crawl_prune_wants(&((const struct crawl_index *)index)->prune, t, group);
+}
+
 /* A table must have the columns that no entry can do without. */
 static int check_columns(const struct crawl_index *x, struct err *e)
 {
@@ -71,6 +82,13 @@ static int check_columns(const struct crawl_index *x, struct err *e)
     return 0;
 }
 
+/* What messages call a file: of an address what stands before its query. */
+static int show_name(char **shown, const char *name, struct err *e)
+{
+    *shown = http_is_address(name) ? http_name(name) : strdup(strcmp(name, "-") == 0 ? "standard input" : name);
+    return *shown ? 0 : err_set(e, ERR_NOMEM, "out of memory for an index");
+}
+
 /* Opens an index by what it begins with. */
 static int open_place(struct crawl_index *x, const char *name, struct err *e)
 {
@@ -79,6 +97,7 @@ static int open_place(struct crawl_index *x, const char *name, struct err *e)
 
     x->open = true;
     x->counts.files++;
+    TRY(show_name(&x->shown[x->at - 1], name, e));
     if (strcmp(name, "-") != 0) {
         TRY(range_in_turn(x->ranges, name, e));
         TRY(range_in_ask(x->ranges, 0, HEAD, e));
@@ -88,7 +107,8 @@ static int open_place(struct crawl_index *x, const char *name, struct err *e)
             return (int)k;
     }
     if (n >= 4 && memcmp(head, "PAR1", 4) == 0) {
-        TRY(parquet_table_open(&x->table, x->ranges, crawl_column_needed, &x->needed, e));
+        x->group = 0;
+        TRY(parquet_table_open(&x->table, x->ranges, &(struct parquet_wants){wants_column, wants_group, x}, e));
         return check_columns(x, e);
     }
     if (crawl_is_zipnum((struct span){head, (size_t)n}))
@@ -97,86 +117,84 @@ static int open_place(struct crawl_index *x, const char *name, struct err *e)
     return file_open(&x->in, name, e);
 }
 
-/* Opens the next member of ZipNum: 1; 0: there is none. */
-static int open_block(struct crawl_index *x, struct err *e)
-{
-    int rc = crawl_zipnum_next(x->zipnum, &x->block, e);
+/* ---- pieces ---- */
 
-    if (rc <= 0)
-        return rc;
-    x->counts.blocks++;
-    crawl_lines_reset(&x->lines);
-    rc = file_open_mem(&x->in, x->block.file, x->block.bytes, e);
-    return rc < 0 ? rc : 1;
+/* Puts down what a piece had in hand but for its memory. */
+static void renew(struct crawl_piece *p)
+{
+    parquet_table_close(p->table);
+    p->table = NULL;
+    free(p->run.file);
+    p->run.file = NULL;
+    buf_clear(&p->lines);
+    p->why.code = 0;
+    p->kind = CRAWL_PIECE_NOTHING;
 }
 
-/* ---- entries ---- */
-
-/* Says where a bad line stands. */
-static int name_line(const struct crawl_index *x, struct err *e)
+/* Takes lines up to LINES bytes: 1; 0: there are none.  What is wrong behind them is the piece's. */
+static int take_lines(struct crawl_index *x, struct crawl_piece *p, struct err *e)
 {
-    if (x->zipnum)
-        return err_wrap(e, "'%s', member at byte %" PRIu64, x->block.file, x->block.offset);
-    return err_wrap(e, "'%s'", file_name(x->in));
-}
-
-/* The next entry of the lines in hand: 1; 0: there is none. */
-static int next_of_lines(struct crawl_index *x, struct err *e)
-{
+    struct buf *b = &p->lines;
     struct span line;
     uint64_t offset;
-    int rc;
+    int rc = 0;
 
-    do {
-        rc = crawl_lines_next(&x->lines, &line, &offset, e);
-        if (rc < 0)
-            return rc == ERR_FORMAT ? name_line(x, e) : rc;
-        if (rc == 0)
-            return 0;
-        rc = crawl_entry_cdxj(&x->entry, line, e);
-    } while (rc == 0);
-    if (rc == ERR_FORMAT) {
-        err_wrap(e, "line at byte %" PRIu64, offset);
-        return name_line(x, e);
+    p->offset = x->lines.offset;
+    while (b->n < LINES) {
+        rc = crawl_lines_next(&x->lines, &line, &offset, &p->why);
+        if (rc <= 0)
+            break;
+        if (b->n == 0)
+            p->offset = offset;
+        if (buf_put(b, line.p, (size_t)(x->lines.offset - offset)) < 0) /* its end with it */
+            return err_set(e, ERR_NOMEM, "out of memory for lines");
     }
-    return rc;
+    if (rc == ERR_FORMAT)
+        err_wrap(&p->why, "'%s'", file_name(x->in));
+    if (rc < 0 && b->n == 0) {
+        *e = p->why;
+        return rc;
+    }
+    if (buf_reserve(b, JSON_PADDING) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for lines");
+    p->kind = CRAWL_PIECE_LINES;
+    return b->n > 0;
 }
 
-static int next_of_table(struct crawl_index *x, struct err *e)
+/* Takes the next row group that is wanted: 1; 0: there is none. */
+static int take_group(struct crawl_index *x, struct crawl_piece *p)
 {
-    uint64_t row = parquet_table_row(x->table);
-    int rc;
+    while (x->group < parquet_table_groups(x->table)) {
+        size_t g = x->group++;
 
-    buf_clear(&x->row);
-    rc = parquet_table_next(x->table, &x->row, e);
-    if (rc <= 0)
-        return rc == ERR_LIMIT || rc == ERR_UNSUPPORTED ? e->code = ERR_FORMAT : rc;
-    if (buf_reserve(&x->row, JSON_PADDING) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for a row");
-    rc = crawl_entry_json(&x->entry, (struct span){x->row.p, x->row.n - 1}, e);
-    return rc == ERR_FORMAT ? err_wrap(e, "'%s', row %" PRIu64, range_in_name(x->ranges), row) : rc;
+        x->counts.groups++;
+        if (parquet_table_wanted(x->table, g)) {
+            p->kind = CRAWL_PIECE_ROWS;
+            p->table = parquet_table_share(x->table);
+            p->group = g;
+            return 1;
+        }
+        x->counts.passed_groups++;
+        x->counts.passed_bytes += parquet_table_bytes(x->table, g);
+    }
+    return 0;
 }
 
-/* The next entry of the index in hand: 1; 0: there is none. */
-static int next_here(struct crawl_index *x, struct err *e)
+/* The next piece of the index in hand: 1; 0: there is none. */
+static int take_piece(struct crawl_index *x, struct crawl_piece *p, struct err *e)
 {
     if (x->table)
-        return next_of_table(x, e);
-    for (;;) {
-        int rc = x->in ? next_of_lines(x, e) : 0;
-
-        if (rc != 0 || !x->zipnum)
-            return rc;
-        file_close(x->in);
-        x->in = NULL;
-        rc = open_block(x, e);
-        if (rc <= 0)
-            return rc;
+        return take_group(x, p);
+    if (x->zipnum) {
+        p->kind = CRAWL_PIECE_MEMBERS;
+        return crawl_zipnum_next(x->zipnum, &p->run, e);
     }
+    return x->in ? take_lines(x, p, e) : 0;
 }
 
-int crawl_index_next(struct crawl_index *x, struct crawl_entry **entry, struct err *e)
+int crawl_index_next(struct crawl_index *x, struct crawl_piece *p, struct err *e)
 {
+    renew(p);
     for (;;) {
         int rc;
 
@@ -185,21 +203,12 @@ int crawl_index_next(struct crawl_index *x, struct crawl_entry **entry, struct e
                 return 0;
             TRY(open_place(x, x->places.v[x->at++], e));
         }
-        rc = next_here(x, e);
-        if (rc < 0)
+        p->name = x->shown[x->at - 1];
+        p->path = x->places.v[x->at - 1];
+        rc = take_piece(x, p, e);
+        if (rc != 0)
             return rc;
-        if (rc == 0) {
-            close_place(x);
-            continue;
-        }
-        x->counts.entries++;
-        rc = x->conf.where ? crawl_entry_meets(&x->entry, x->conf.where, e) : 1;
-        if (rc < 0)
-            return err_wrap(e, "'%s': an entry", x->places.v[x->at - 1]);
-        if (rc == 1) {
-            *entry = &x->entry;
-            return 1;
-        }
+        close_place(x);
     }
 }
 
@@ -213,13 +222,15 @@ int crawl_index_open(struct crawl_index **out, const struct crawl_index_conf *c,
     *out = NULL;
     if (rc == 0) {
         x->conf = *c;
-        x->row.max = ROW_MAX;
+        x->prune = (struct crawl_prune){c->where, &x->keys};
         x->needed = crawl_fields_needed(c->where);
         x->lines = (struct crawl_lines){.read = read_lines, .skip = skip_lines, .arg = x};
         rc = crawl_keys_find(&x->keys, c->where, e);
     }
     for (int i = 0; i < n && rc == 0; i++)
         rc = crawl_places_add(&x->places, names[i], c, !x->keys.all, e);
+    if (rc == 0 && !(x->shown = calloc((size_t)x->places.n + 1, sizeof *x->shown)))
+        rc = err_set(e, ERR_NOMEM, "out of memory for an index");
     if (rc < 0)
         crawl_index_close(x);
     else
@@ -234,10 +245,11 @@ void crawl_index_close(struct crawl_index *x)
     close_place(x);
     range_in_free(x->ranges);
     crawl_lines_free(&x->lines);
-    crawl_entry_free(&x->entry);
+    for (int i = 0; x->shown && i < x->places.n; i++)
+        free(x->shown[i]);
+    free(x->shown);
     crawl_places_free(&x->places);
     crawl_keys_free(&x->keys);
-    buf_free(&x->row);
     free(x);
 }
 
@@ -252,11 +264,4 @@ void crawl_index_count(const struct crawl_index *x, struct crawl_index_counts *n
     } else if (x->in) {
         n->bytes += file_consumed(x->in);
     }
-}
-
-const char *crawl_index_where(const struct crawl_index *x, int *done, int *all)
-{
-    *done = x->at - x->open;
-    *all = x->places.n;
-    return x->open ? x->places.v[x->at - 1] : NULL;
 }

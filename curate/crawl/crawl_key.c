@@ -171,6 +171,14 @@ static int add_start(struct crawl_keys *k, const struct where_node *n, struct er
 
 /* ---- conditions ---- */
 
+int crawl_key_side(struct span key, struct span prefix)
+{
+    size_t n = key.n < prefix.n ? key.n : prefix.n;
+    int c = n ? memcmp(key.p, prefix.p, n) : 0;
+
+    return c ? c : key.n < prefix.n ? -1 : 0;
+}
+
 static bool starts_with(struct span s, struct span start)
 {
     return s.n >= start.n && memcmp(s.p, start.p, start.n) == 0;
@@ -179,9 +187,8 @@ static bool starts_with(struct span s, struct span start)
 static int by_bytes(const void *a, const void *b)
 {
     const struct span *x = a, *y = b;
-    int c = memcmp(x->p, y->p, x->n < y->n ? x->n : y->n);
 
-    return c ? c : (x->n > y->n) - (x->n < y->n);
+    return span_cmp(*x, *y);
 }
 
 /* Sorts them, and leaves those out that begin with another. */
@@ -252,7 +259,7 @@ static int find(struct crawl_keys *k, const struct where_node *n, struct err *e)
     } else if (n->op == WHERE_MATCHES && (n->which == CRAWL_URL || n->which == CRAWL_KEY)) {
         TRY(add_start(k, n, e));
     } else if (n->op == WHERE_IS && (n->which == CRAWL_URL || n->which == CRAWL_HOST || n->which == CRAWL_DOMAIN ||
-                                     n->which == CRAWL_KEY)) {
+                                     n->which == CRAWL_TLD || n->which == CRAWL_KEY)) {
         for (int i = 0; i < n->n; i++)
             TRY(n->which == CRAWL_URL ? add_url(k, n->word[i], true, e)
                 : n->which == CRAWL_KEY ? add(k, n->word[i], e) : add_host(k, n->word[i], e));
@@ -267,6 +274,14 @@ int crawl_keys_find(struct crawl_keys *k, const struct where *w, struct err *e)
 {
     *k = (struct crawl_keys){.all = !w};
     return w ? find(k, where_root(w), e) : 0;
+}
+
+bool crawl_keys_meet(const struct crawl_keys *k, struct span least, struct span most)
+{
+    for (size_t i = 0; i < k->n; i++)
+        if (crawl_key_side(least, k->v[i]) <= 0 && span_cmp(most, k->v[i]) >= 0)
+            return true;
+    return k->all;
 }
 
 void crawl_keys_free(struct crawl_keys *k)

@@ -20,5 +20,9 @@ struct crawl_keys {
 };
 /* w NULL: all.  ERR_NOMEM. */
 int crawl_keys_find(struct crawl_keys *k, const struct where *w, struct err *e);
+/* Whether a key between these, which are in order, can begin with a prefix. */
+bool crawl_keys_meet(const struct crawl_keys *k, struct span least, struct span most);
+/* Whether a key lies before all that begin with a prefix (below 0), begins with it (0), or lies behind. */
+int crawl_key_side(struct span key, struct span prefix);
 void crawl_keys_free(struct crawl_keys *k);
 #endif

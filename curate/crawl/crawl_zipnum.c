@@ -3,14 +3,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "curate/crawl/crawl_index.h"
+#include "base/http.h"
+#include "curate/crawl/crawl_entry.h"
+#include "curate/crawl/crawl_piece.h"
 #include "curate/crawl/crawl_lines.h"
 #include "curate/crawl/crawl_places.h"
 
 enum {
     SCAN = 32 << 10,                   /* bytes of cluster.idx that are not bisected further */
     FIRST_READ = 16 << 10, MOST_READ = 1 << 20, /* bytes of it that are read at once */
-    RUN_BYTES = 4 << 20, RUN_MEMBERS = 1024, /* members that follow each other are read together, up to these */
+    RUN_BYTES = 2 << 20, RUN_MEMBERS = 1024, /* members that follow each other are read together, up to these */
     NAME_MAX_BYTES = 256
 };
 
@@ -22,7 +24,7 @@ struct member {
 };
 
 struct crawl_zipnum {
-    struct range_in *index, *data;
+    struct range_in *index;
     const struct crawl_keys *keys;
     char *folder, *name;
     uint64_t size;
@@ -35,14 +37,11 @@ struct crawl_zipnum {
     struct member line, before; /* the one read last; the last that begins before the prefix */
     bool has_before, has_line;  /* they are still to be given */
     bool past;        /* all lines of the prefix have been read */
-    /* Members that were read together: */
-    struct member *run;
-    size_t n_run, cap_run, at_run;
-    struct member held;   /* the one behind them */
+    struct member held;   /* the one behind those that were given last */
     bool has_held;
     struct err why;       /* code < 0: what is wrong behind them */
     struct buf bytes;
-    char *file; /* in hand */
+    char file[NAME_MAX_BYTES]; /* that of the members given last */
 };
 
 /* ---- lines of cluster.idx ---- */
@@ -76,15 +75,6 @@ static struct span key_of(struct span line)
     while (n < line.n && line.p[n] != ' ' && line.p[n] != '\t')
         n++;
     return (struct span){line.p, n};
-}
-
-/* Whether a key lies before all that begin with prefix (below 0), begins with it (0), or lies behind. */
-static int place(struct span key, struct span prefix)
-{
-    size_t n = key.n < prefix.n ? key.n : prefix.n;
-    int c = memcmp(key.p, prefix.p, n);
-
-    return c ? c : key.n < prefix.n ? -1 : 0;
 }
 
 static int read_line(const struct crawl_zipnum *z, struct span line, struct member *m, struct err *e)
@@ -158,7 +148,7 @@ static int probe(struct crawl_zipnum *z, uint64_t at, struct span prefix, uint64
         end = nl ? memchr(nl + 1, '\t', (size_t)(z->bytes.p + have - nl - 1)) : NULL;
         if (end) {
             *start = at + (uint64_t)(nl + 1 - z->bytes.p);
-            *before = place(key_of((struct span){nl + 1, (size_t)(end - nl - 1)}), prefix) < 0;
+            *before = crawl_key_side(key_of((struct span){nl + 1, (size_t)(end - nl - 1)}), prefix) < 0;
             return 0;
         }
         if (have < n)
@@ -228,7 +218,7 @@ static int next_of_prefix(struct crawl_zipnum *z, struct member *m, struct err *
         rc = next_line(z, &z->line, &key, e);
         if (rc < 0)
             return rc;
-        at = rc == 0 ? 1 : place(key, z->keys->v[z->key]);
+        at = rc == 0 ? 1 : crawl_key_side(key, z->keys->v[z->key]);
         if (at < 0) {
             z->before = z->line;
             z->has_before = true;
@@ -269,48 +259,36 @@ static int next_member(struct crawl_zipnum *z, struct member *m, struct err *e)
     return 0;
 }
 
-/* Collects members that follow each other, in z->run: their bytes; 0: there are none. */
-static int64_t collect(struct crawl_zipnum *z, struct err *e)
+/* Collects members that follow each other: their bytes; 0: there are none. */
+static int64_t collect(struct crawl_zipnum *z, struct crawl_run *run, struct err *e)
 {
     uint64_t total = 0;
 
-    for (z->n_run = z->at_run = 0; z->n_run < RUN_MEMBERS;) {
-        const struct member *last = z->n_run ? &z->run[z->n_run - 1] : NULL;
-        int rc = z->has_held ? 1 : next_member(z, &z->held, z->n_run ? &z->why : e);
+    for (run->n = 0; run->n < RUN_MEMBERS;) {
+        int rc = z->has_held ? 1 : next_member(z, &z->held, run->n ? &z->why : e);
 
-        if (rc == 0 || (rc < 0 && z->n_run))
+        if (rc == 0 || (rc < 0 && run->n))
             return (int64_t)total;
         if (rc < 0)
             return rc;
         z->has_held = true;
-        if (last && (strcmp(last->file, z->held.file) != 0 || last->offset + last->length != z->held.offset ||
-                     total + z->held.length > RUN_BYTES))
+        if (run->n && (strcmp(z->file, z->held.file) != 0 || run->offset + total != z->held.offset ||
+                       total + z->held.length > RUN_BYTES))
             break;
-        if (mem_grow(&z->run, &z->cap_run, z->n_run + 1, sizeof *z->run) < 0)
+        if (mem_grow(&run->length, &run->cap, run->n + 1, sizeof *run->length) < 0)
             return err_set(e, ERR_NOMEM, "out of memory for an index");
-        z->run[z->n_run++] = z->held;
+        if (run->n == 0) {
+            memcpy(z->file, z->held.file, sizeof z->file);
+            run->offset = z->held.offset;
+        }
+        run->length[run->n++] = z->held.length;
         total += z->held.length;
         z->has_held = false;
     }
     return (int64_t)total;
 }
 
-/* Takes the file of the run in hand. */
-static int turn(struct crawl_zipnum *z, struct err *e)
-{
-    char *file = crawl_join(z->folder, z->run[0].file);
-    bool same = file && z->file && strcmp(z->file, file) == 0;
-
-    if (!file)
-        return err_set(e, ERR_NOMEM, "out of memory for an index");
-    free(same ? file : z->file);
-    if (!same)
-        z->file = file;
-    return same ? 0 : range_in_turn(z->data, file, e);
-}
-
-/* Reads the next members: 1; 0: there are none. */
-static int read_run(struct crawl_zipnum *z, struct err *e)
+int crawl_zipnum_next(struct crawl_zipnum *z, struct crawl_run *run, struct err *e)
 {
     int64_t total;
 
@@ -319,45 +297,31 @@ static int read_run(struct crawl_zipnum *z, struct err *e)
         z->why.code = 0;
         return e->code;
     }
-    total = collect(z, e);
+    total = collect(z, run, e);
     if (total <= 0)
         return (int)total;
-    buf_clear(&z->bytes);
-    if (buf_reserve(&z->bytes, (size_t)total) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for an index");
-    TRY(turn(z, e));
-    TRY(range_in_read(z->data, z->run[0].offset, z->bytes.p, (size_t)total, e));
-    return 1;
+    run->bytes = (uint64_t)total;
+    run->file = crawl_join(z->folder, z->file);
+    return run->file ? 1 : err_set(e, ERR_NOMEM, "out of memory for an index");
 }
 
-int crawl_zipnum_next(struct crawl_zipnum *z, struct crawl_block *b, struct err *e)
+void crawl_run_free(struct crawl_run *run)
 {
-    const struct member *m;
-
-    if (z->at_run == z->n_run) {
-        int rc = read_run(z, e);
-        if (rc <= 0) {
-            z->n_run = z->at_run = 0;
-            return rc;
-        }
-    }
-    m = &z->run[z->at_run++];
-    *b = (struct crawl_block){z->file, m->offset, {z->bytes.p + (m->offset - z->run[0].offset), (size_t)m->length}};
-    return 1;
+    free(run->file);
+    free(run->length);
+    *run = (struct crawl_run){.file = NULL};
 }
 
 int crawl_zipnum_open(struct crawl_zipnum **out, const char *name, const struct crawl_keys *keys, struct range_in_pace *pace,
                       struct err *e)
 {
     struct crawl_zipnum *z = calloc(1, sizeof *z);
-    bool fine = z && (z->folder = crawl_folder_of(name)) && (z->name = strdup(name));
+    bool fine = z && (z->folder = crawl_folder_of(name)) && (z->name = http_is_address(name) ? http_name(name) : strdup(name));
     int rc = fine ? 0 : err_set(e, ERR_NOMEM, "out of memory for an index");
 
     *out = NULL;
     if (rc == 0)
         rc = range_in_new(&z->index, pace, e);
-    if (rc == 0)
-        rc = range_in_new(&z->data, pace, e);
     if (rc == 0)
         rc = range_in_turn(z->index, name, e);
     if (rc == 0)
@@ -377,11 +341,8 @@ void crawl_zipnum_close(struct crawl_zipnum *z)
     if (!z)
         return;
     range_in_free(z->index);
-    range_in_free(z->data);
     crawl_lines_free(&z->lines);
     buf_free(&z->bytes);
-    free(z->run);
-    free(z->file);
     free(z->folder);
     free(z->name);
     free(z);
@@ -389,10 +350,10 @@ void crawl_zipnum_close(struct crawl_zipnum *z)
 
 uint64_t crawl_zipnum_bytes(const struct crawl_zipnum *z)
 {
-    return range_in_bytes(z->index) + range_in_bytes(z->data);
+    return range_in_bytes(z->index);
 }
 
 uint64_t crawl_zipnum_requests(const struct crawl_zipnum *z)
 {
-    return range_in_requests(z->index) + range_in_requests(z->data);
+    return range_in_requests(z->index);
 }

@@ -1,4 +1,4 @@
-/* curate/crawl/crawl_zipnum.h -- members of a ZipNum index that can hold keys, by its cluster.idx.
+/* curate/crawl/crawl_zipnum.h -- members of a ZipNum index that can hold keys, by its cluster.idx; they are not read here.
  *
  * A line of cluster.idx is "KEY TIMESTAMP \t FILE \t OFFSET \t LENGTH ...", in the order of keys, FILE being in its folder.
  */
@@ -8,10 +8,12 @@
 #include "base/range_in.h"
 #include "curate/crawl/crawl_key.h"
 
-struct crawl_block {
-    const char *file; /* its path or address */
-    uint64_t offset;
-    struct span bytes; /* as stored */
+/* Members that stand one behind the other, as many as are read together.  Zeroed to start. */
+struct crawl_run {
+    char *file; /* its path or address */
+    uint64_t offset, bytes; /* where they are; all of them */
+    uint64_t *length; /* as stored, a member each */
+    size_t n, cap;
 };
 
 struct crawl_zipnum;
@@ -21,9 +23,10 @@ bool crawl_is_zipnum(struct span start);
 int crawl_zipnum_open(struct crawl_zipnum **z, const char *name, const struct crawl_keys *keys, struct range_in_pace *pace,
                       struct err *e);
 void crawl_zipnum_close(struct crawl_zipnum *z);
-/* The next member, valid until the next call: 1, or 0 at the end.  ERR_FORMAT: a line of cluster.idx is damaged, or names bytes
- * that are not there; the next call goes on behind it.  Others end reading. */
-int crawl_zipnum_next(struct crawl_zipnum *z, struct crawl_block *b, struct err *e);
+/* The next members: 1, or 0 at the end.  ERR_FORMAT: a line of cluster.idx is damaged; the next call goes on behind it.  Others
+ * end reading. */
+int crawl_zipnum_next(struct crawl_zipnum *z, struct crawl_run *run, struct err *e);
+void crawl_run_free(struct crawl_run *run);
 uint64_t crawl_zipnum_bytes(const struct crawl_zipnum *z);
 uint64_t crawl_zipnum_requests(const struct crawl_zipnum *z);
 #endif

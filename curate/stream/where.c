@@ -380,13 +380,6 @@ static bool is_wanted(enum where_op op, int order)
     }
 }
 
-static int order_of(struct span a, struct span b)
-{
-    int c = memcmp(a.n ? a.p : "", b.n ? b.p : "", a.n < b.n ? a.n : b.n);
-
-    return c ? c : (a.n > b.n) - (a.n < b.n);
-}
-
 static int meets_number(const struct where_node *n, double x)
 {
     for (int i = 0; i < n->n; i++)
@@ -404,7 +397,7 @@ static int meets_text(const struct where_node *n, struct span s, struct err *e)
     if (ordered && n->type == WHERE_ANY && !isnan(n->number[0]))
         return 0;
     for (int i = 0; i < n->n; i++)
-        if (is_wanted(n->op, order_of(s, n->word[i])))
+        if (is_wanted(n->op, span_cmp(s, n->word[i])))
             return n->op != WHERE_IS_NOT;
     return n->op == WHERE_IS_NOT;
 }

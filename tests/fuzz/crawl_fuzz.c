@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "curate/crawl/crawl_index.h"
 #include "curate/crawl/crawl_lines.h"
+#include "curate/crawl/crawl_select.h"
 #include "curate/crawl/record_list.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -95,25 +95,49 @@ static void lines(const uint8_t *data, size_t size)
     crawl_entry_free(&c);
 }
 
+static int no_put(void *arg, struct span lines, struct err *e)
+{
+    (void)arg;
+    (void)e;
+    return lines.n && lines.p[lines.n - 1] != '\n' ? ERR_IO : 0;
+}
+
+static void no_word(void *arg, const struct err *why)
+{
+    (void)arg;
+    (void)why;
+}
+
+static void no_show(void *arg, const struct crawl_counts *n, const char *index)
+{
+    (void)arg;
+    (void)n;
+    (void)index;
+}
+
 static void any_index(const uint8_t *data, size_t size)
 {
-    int fd = memfd_create("index", 0), rc, n = 0;
+    int fd = memfd_create("index", 0);
     char path[32];
     const char *const name = path;
     struct crawl_index_conf conf = {.prefix = NULL};
-    struct crawl_entry *entry;
+    struct crawl_sink sink = {no_put, no_word, no_show, NULL};
+    struct crawl_counts counts = {.bad = 0};
+    struct where *w = NULL;
     struct crawl_index *x;
     struct err e;
 
     if (fd < 0 || write(fd, data, size) != (ssize_t)size)
         abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (size % 2 && where_read(&w, "tld = de or not (status = 200 and lang != deu and date < 2025)", crawl_fields, &e) < 0)
+        abort();
+    conf.where = w;
     if (crawl_index_open(&x, &conf, &name, 1, &e) < 0)
         abort();
-    while ((rc = crawl_index_next(x, &entry, &e)) != 0 && n++ < 10000)
-        if (rc < 0 && rc != ERR_FORMAT && rc != ERR_LIMIT)
-            break;
+    crawl_select(x, &conf, 1, &sink, &counts, &e);
     crawl_index_close(x);
+    where_free(w);
     close(fd);
 }
 

@@ -100,6 +100,7 @@ step datatrove pii.py record 300 5 -- $D/clean/pii_datatrove.jsonl
 step scipy ablation.py '->' $D/ablation/ranking.json
 # Files.
 step crawl crawl.py - $D/crawl 4 -- $D/crawl
+step crawl crawl_prune.py $D/crawl -- $D/crawl/prune.txt $D/crawl/prune.parquet $D/crawl/prune_none.parquet
 step s3 s3_sign.py '->' $D/s3/signatures.tsv.zst
 # Filters and classifiers.
 step datatrove filter.py own '->' $D/filter/own.tsv

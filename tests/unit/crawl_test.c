@@ -48,6 +48,8 @@ static void test_keys(void **state)
     keys_are("host = 192.0.2.7", "*");
     keys_are("host = b\xc3\xbc" "cher.de", "*");
     keys_are("domain in (b.fr, a.de, a.de)", "de,a fr,b");
+    keys_are("tld in (de, uk)", "de uk");
+    keys_are("tld = de and domain in (a.de, b.fr)", "de,a");
     keys_are("domain = a.de or lang = deu", "*");
     keys_are("domain = a.de or host = x.a.de", "de,a");
     keys_are("domain = a.de and host = x.a.de", "de,a,x");
