@@ -177,6 +177,8 @@ static int put_plain(struct parquet_packer *p, struct buf *b, enum parquet_kind 
         TRY(put_bytes(p, b, kind, raw));
         n = (uint32_t)(b->n - from - sizeof n);
         memcpy(b->p + from, &n, sizeof n);
+        if (kind == KIND_TEXT)
+            parquet_bound_take(out, (struct span){b->p + from + sizeof n, n});
         return 0;
     }
 }

@@ -8,6 +8,8 @@
 #include "base/parquet.h"
 #include "base/parquet_write.h"
 
+enum { PARQUET_BOUND = 64 }; /* bytes of a text that statistics have */
+
 /* What values a column has, as bits. */
 enum {
     SEEN_BOOL = 1,
@@ -28,6 +30,13 @@ struct parquet_cell {
     uint32_t n, row;
 };
 
+/* The least or the greatest of texts, as much of it as is kept. */
+struct parquet_bound {
+    char text[PARQUET_BOUND];
+    uint8_t n;
+    bool cut; /* there was more of it */
+};
+
 /* A column chunk as it was written; KIND_NONE: it is nulls alone, and not written yet. */
 struct parquet_written {
     enum parquet_kind kind;
@@ -35,6 +44,7 @@ struct parquet_written {
     uint64_t nulls;
     bool dictionary, has_range;
     int64_t least, most; /* of integers, if has_range */
+    struct parquet_bound least_text, most_text; /* of texts, likewise */
 };
 
 /* What writing takes. */
@@ -46,6 +56,13 @@ struct parquet_packer {
     uint32_t *slot, *word, *index; /* of a dictionary: where its values are found, the cells that have them first, numbers */
     size_t cap_index;
 };
+
+/* Takes a text into the bounds of a chunk. */
+void parquet_bound_take(struct parquet_written *x, struct span text);
+/* What is written as the least and as the greatest, in own: whole characters, and none of the chunk's texts lies outside.
+ * false: there is no such greatest. */
+struct span parquet_bound_least(const struct parquet_bound *b);
+bool parquet_bound_most(const struct parquet_bound *b, char own[PARQUET_BOUND], struct span *s);
 
 /* What a value is; raw has a JSON value's bytes. */
 unsigned parquet_seen(struct span raw, enum json_type type);

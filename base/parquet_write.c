@@ -284,11 +284,35 @@ static int put_key_value(struct buf *b, const char *key, const char *value)
     return thrift_put_stop(b);
 }
 
+/* A Statistics: nulls, and the range of integers and of texts. */
+static int put_statistics(struct buf *b, const struct parquet_written *x)
+{
+    struct span least = {(const char *)&x->least, sizeof x->least}, most = {(const char *)&x->most, sizeof x->most};
+    bool text = x->kind == KIND_TEXT, bounded = x->has_range;
+    char own[PARQUET_BOUND];
+    int last = 0;
+
+    if (text && bounded) {
+        least = parquet_bound_least(&x->least_text);
+        bounded = parquet_bound_most(&x->most_text, own, &most);
+    }
+    TRY(thrift_put_int(b, &last, 3, THRIFT_I64, (int64_t)x->nulls));
+    if (bounded) {
+        TRY(thrift_put_binary(b, &last, 5, most));
+        TRY(thrift_put_binary(b, &last, 6, least));
+    }
+    if (text && bounded) {
+        TRY(thrift_put_field(b, &last, 7, x->most_text.cut ? THRIFT_FALSE : THRIFT_TRUE));
+        TRY(thrift_put_field(b, &last, 8, x->least_text.cut ? THRIFT_FALSE : THRIFT_TRUE));
+    }
+    return thrift_put_stop(b);
+}
+
 /* A ColumnChunk. */
 static int put_chunk(struct buf *b, const struct column *c, size_t group, uint32_t rows)
 {
     const struct parquet_written *x = &c->chunk[group];
-    int chunk = 0, meta = 0, statistics = 0;
+    int chunk = 0, meta = 0;
 
     TRY(thrift_put_int(b, &chunk, 2, THRIFT_I64, 0));
     TRY(thrift_put_field(b, &chunk, 3, THRIFT_STRUCT));
@@ -308,12 +332,7 @@ static int put_chunk(struct buf *b, const struct column *c, size_t group, uint32
     if (x->dictionary)
         TRY(thrift_put_int(b, &meta, 11, THRIFT_I64, (int64_t)x->at));
     TRY(thrift_put_field(b, &meta, 12, THRIFT_STRUCT));
-    TRY(thrift_put_int(b, &statistics, 3, THRIFT_I64, (int64_t)x->nulls));
-    if (x->has_range) {
-        TRY(thrift_put_binary(b, &statistics, 5, (struct span){(const char *)&x->most, sizeof x->most}));
-        TRY(thrift_put_binary(b, &statistics, 6, (struct span){(const char *)&x->least, sizeof x->least}));
-    }
-    TRY(thrift_put_stop(b));
+    TRY(put_statistics(b, x));
     TRY(thrift_put_stop(b));
     return thrift_put_stop(b);
 }

@@ -81,6 +81,16 @@ for index in $zipnum "$columns"; do
     same "the same by ${index##*/}" got want
 done
 
+awk 'BEGIN { for (i = 0; i < 262146; i++)
+    printf "{\"url\":\"https://h%06d.de/\",\"offset\":%d,\"length\":9,\"file\":\"a.warc.gz\",\"lang\":\"%s\",\"text\":\"t\"}\n", i, i, i < 131072 ? "deu" : "eng" }' >rows.jsonl
+quern mix -q --order input rows.jsonl -o rows.parquet
+for where in 'url = https://h150000.de/:2' 'lang = deu and offset > 131000:2' 'lang < eng:2' 'length > 9:3' 'not (lang = eng and length = 9):2'; do
+    quern crawl select -q -i rows.parquet -w "${where%:*}" --stats stats.json -o list.jsonl
+    quern crawl select -q -i rows.parquet -w "(${where%:*}) or dump = x" --stats all.json -o want.jsonl
+    same "of a file that quern wrote: ${where%:*}" list.jsonl want.jsonl
+    equal 'row groups passed over' "$(count stats.json skipped_groups) of $(count all.json index_groups)" "${where##*:} of 3"
+done
+
 # The bytes, and what is bad, are the same for any number of threads.
 awk 'BEGIN { for (i = 0; i < 40000; i++) { if (i % 7001 == 70) print "nonsense"
     printf "de,h%05d)/ 20250101000000 {\"url\": \"https://h%05d.de/\", \"status\": \"%d\", \"length\": \"9\", \"offset\": \"%d\", \"filename\": \"a.warc.gz\"}\n", i, i, i % 3 ? 200 : 404, i } }' >many.cdxj

@@ -18,8 +18,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/parquet.h"
-#include "base/parquet_write.h"
+#include "base/parquet_chunk.h"
 
 #define DATA "tests/data/parquet/"
 
@@ -460,6 +459,41 @@ static int setup(void **s)
     return 0;
 }
 
+/* The bounds of two texts; most NULL: there is no greatest. */
+static void bounds_are(const char *a, const char *b, const char *least, bool least_cut, const char *most, bool most_cut)
+{
+    struct parquet_written x = {.kind = KIND_TEXT};
+    char own[PARQUET_BOUND];
+    struct span s;
+
+    parquet_bound_take(&x, span_of(a));
+    parquet_bound_take(&x, span_of(b));
+    s = parquet_bound_least(&x.least_text);
+    if (!span_is(s, least) || x.least_text.cut != least_cut)
+        fail_msg("the least is '%.*s', not '%s'", (int)s.n, s.p, least);
+    if (parquet_bound_most(&x.most_text, own, &s) != (most != NULL) || (most && !span_is(s, most)) || x.most_text.cut != most_cut)
+        fail_msg("the greatest is '%.*s', not '%s'", (int)s.n, s.p, most ? most : "none");
+}
+
+static void bounds_of_texts_are_whole_characters(void **s)
+{
+#define X31 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define LAST8 "\xf4\x8f\xbf\xbf\xf4\x8f\xbf\xbf"
+    (void)s;
+    bounds_are("b", "", "", false, "b", false);
+    bounds_are("b", "bb", "b", false, "bb", false);
+    bounds_are(X31 X31 "ab", X31 X31 "ab", X31 X31 "ab", false, X31 X31 "ab", false);
+    bounds_are(X31 X31 "ab", X31 X31 "abc", X31 X31 "ab", false, X31 X31 "ac", true);
+    bounds_are(X31 X31 "abd", X31 X31 "abc", X31 X31 "ab", true, X31 X31 "ac", true);
+    bounds_are(X31 X31 "abd", X31 X31 "ac", X31 X31 "ab", true, X31 X31 "ac", false);
+    bounds_are(X31 X31 "a\xc3\xa4", X31 X31 "a\xc3\xa4", X31 X31 "a", true, X31 X31 "b", true);
+    bounds_are(X31 X31 "\xc3\xa4z", X31 X31 "\xc3\xa4z", X31 X31 "\xc3\xa4", true, X31 X31 "\xc3\xa5", true);
+    bounds_are(X31 X31 "a\x7f.", X31 X31 "a\x7f.", X31 X31 "a\x7f", true, X31 X31 "b", true);
+    bounds_are(X31 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\xed\x9f\xbf.", "a", "a", false,
+               X31 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\xee\x80\x80", true);
+    bounds_are(LAST8 LAST8 LAST8 LAST8 LAST8 LAST8 LAST8 LAST8 ".", "", "", false, NULL, true);
+}
+
 static int teardown(void **s)
 {
     (void)s;
@@ -482,6 +516,7 @@ int main(void)
         cmocka_unit_test(columns_are_of_a_type_that_holds_all),
         cmocka_unit_test(what_changes_between_row_groups_is_settled),
         cmocka_unit_test(the_bytes_are_the_same_however_they_come),
+        cmocka_unit_test(bounds_of_texts_are_whole_characters),
         cmocka_unit_test(no_rows_are_a_file_too),
         cmocka_unit_test(what_is_no_row_is_refused),
     };
