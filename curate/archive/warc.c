@@ -39,6 +39,7 @@ struct warc {
     struct mark *mark;
     int n_marks, cap_marks;
     bool first_done, lf_only;
+    bool within; /* the stream is a part of an archive */
     int newlines; /* passed before `at` */
     uint64_t unseparated;
     struct buf header, head; /* copies: the window moves */
@@ -577,7 +578,7 @@ int warc_kind(struct warc *w, struct err *e)
     w->kind = WARC_NONE;
     if (w->n && warc_begins(w->buf, w->n))
         w->kind = WARC_WARC;
-    else if (w->n > 9 && memcmp(w->buf, "filedesc:", 9) == 0)
+    else if ((w->n > 9 && memcmp(w->buf, "filedesc:", 9) == 0) || (w->within && w->n && warc_arc_begins(w->buf, w->n)))
         w->kind = WARC_ARC;
     return w->kind;
 }
@@ -685,6 +686,11 @@ int warc_open(struct warc **out, struct file_in *f, size_t max_block, struct err
     w->max_block = max_block > HEAD_OF_CUT ? max_block : HEAD_OF_CUT;
     *out = w;
     return 0;
+}
+
+void warc_begin_within(struct warc *w)
+{
+    w->within = true;
 }
 
 void warc_close(struct warc *w)

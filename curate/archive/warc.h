@@ -45,6 +45,10 @@ struct warc;
 int warc_open(struct warc **w, struct file_in *f, size_t max_block, struct err *e);
 void warc_close(struct warc *w);
 
+/* Says, before anything is read, that the stream is a part of an archive and begins with some record: of an ARC that need not be
+ * its first one. */
+void warc_begin_within(struct warc *w);
+
 /* What the stream is, by its first bytes.  WARC_NONE is read as WARC: all that comes
  * before the first record is reported.  Negative: the stream cannot be read. */
 int warc_kind(struct warc *w, struct err *e);

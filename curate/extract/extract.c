@@ -127,7 +127,9 @@ static int set_id(struct doc *d, const struct extract_item *it)
 
     if (it->id.n)
         return set_any(d, "id", it->id);
-    rc = buf_printf(&name, "%s:%" PRIu64, d->file, it->offset);
+    rc = buf_printf(&name, "%s:%" PRIu64, d->file, it->record ? it->member : it->offset);
+    if (rc == 0 && it->record && it->behind)
+        rc = buf_printf(&name, "+%" PRIu64, it->behind);
     if (rc == 0)
         rc = set_any(d, "id", buf_span(&name));
     buf_free(&name);

@@ -48,7 +48,9 @@ struct extract_item {
     const char *file;
     uint64_t offset; /* in the decompressed file, for messages and for an id */
     size_t size;     /* its weight in bytes */
-    struct span id;  /* empty: FILE:OFFSET */
+    struct span id;  /* empty: FILE:OFFSET, of a record of an archive by its place as stored */
+    bool record;     /* it is one: */
+    uint64_t member, behind; /* its member's offset in the file, and how far behind the member's beginning it begins */
 };
 
 /* Why pages are dropped: rows of extract_rules (extract.h). */

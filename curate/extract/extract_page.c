@@ -55,7 +55,8 @@ int extract_record_item(const struct warc_record *r, enum page_kind kind, const 
     if (!it)
         return err_set(e, ERR_NOMEM, "out of memory for a page");
     at = (char *)(it + 1);
-    *it = (struct page_item){.item = {.offset = r->offset, .size = r->block.n}, .kind = kind, .head = *head};
+    *it = (struct page_item){.item = {.offset = r->offset, .size = r->block.n, .record = true, .member = r->member,
+                                      .behind = r->within}, .kind = kind, .head = *head};
     it->item.id = extract_pack(&at, r->id);
     it->member = r->member;
     it->stored = r->stored;

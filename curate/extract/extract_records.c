@@ -139,8 +139,10 @@ static int read_record(struct records *r, const struct record_bytes *b, struct e
 
     if (rc == 0)
         rc = warc_open(&w, f, (size_t)r->in->conf->max_page + EXTRACT_HEAD_ROOM, e);
-    if (rc == 0)
+    if (rc == 0) {
+        warc_begin_within(w);
         rc = take_record(r, b, w, item, e);
+    }
     warc_close(w);
     file_close(f);
     if (rc == ERR_FORMAT || rc == ERR_LIMIT || rc == ERR_UNSUPPORTED) {

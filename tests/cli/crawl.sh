@@ -149,6 +149,31 @@ printf 'inputs: [lines]\nstages:\n  - extract: {crawl-prefix: crawl}\noutput: pl
 status 'a plan reads lists' 0 quern curate -q plan.yaml
 same 'as the command does' plan.jsonl docs.jsonl
 
+# Of ARC files a list names records too, with documents and ids as whole files give them.
+mkdir arc
+arc() { printf '%s 192.0.2.1 20100107000000 text/html %d\n%s\n' "$1" ${#2} "$2"; }
+page() { printf 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html><body><p>Page %s of an archive of long ago, which is read.</p></body></html>' "$1"; }
+: >arc/a.arc; : >arc/a.arc.gz; : >arcs.jsonl
+for k in 0 1 2 3; do
+    if [ $k = 0 ]; then arc filedesc://a.arc "$(printf '1 0 x\nURL IP-address Archive-date Content-type Archive-length\n')"; else arc "http://example.org/$k" "$(page $k)"; fi >record
+    for f in a.arc a.arc.gz; do
+        at=$(wc -c <arc/$f)
+        if [ $f = a.arc ]; then cat record; else gzip -nc record; fi >>arc/$f
+        [ $k = 0 ] || [ $k = 2 ] || printf '{"url":"http://example.org/%d","filename":"%s","offset":%d,"length":%d}\n' $k $f "$at" $(($(wc -c <arc/$f) - at)) >>arcs.jsonl
+    done
+done
+quern extract -q arc/a.arc arc/a.arc.gz >docs
+grep -v 'org/2' docs >want
+status 'records of ARC files' 0 quern extract -q --crawl-prefix arc arcs.jsonl
+same 'are those of the files' out want
+equal 'which are four' "$(grep -c '"id":"arc/a.arc' out)" 4
+gzip -nc arc/a.arc >whole.arc.gz
+equal 'of one member for all an id says how far behind its beginning' "$(quern extract -q whole.arc.gz | sed 's/{"id":"\([^"]*\).*/\1/' | sed -n 2p)" \
+    "whole.arc.gz:0+$(sed -n 's/.*"id":"arc\/a.arc:\([0-9]*\)".*/\1/p' docs | sed -n 2p)"
+sed '1s/"offset":\([0-9]*\)/"offset":1\1/; 3s,org/3,org/9,' arcs.jsonl >lie.jsonl
+status 'lies about them' 1 quern extract --crawl-prefix arc lie.jsonl
+has 'are told' err "the list names another"
+
 # Bad entries are named, and the others are read.
 head -n 3 lines >want
 { head -n 1 crawl/index.cdxj; echo 'com,example)/ 20250101000000 {"url": "x"'; echo nonsense
