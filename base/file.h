@@ -61,8 +61,9 @@ int file_skip_member(struct file_in *f, struct err *e);
 
 /* Lets up to n threads (the caller's is one) decode, from before the first read on; they start
  * when there is work for them and end with file_close().  Only bzip2 is divided, block by
- * block; the bytes are the same for any n.  Memory: 4 n blocks are held, at most 4 MiB
- * stored and 6 MiB decoded each (bzip2 -9 of text: 0.25 and 1 MiB). */
+ * block, and Parquet, by row groups; the bytes are the same for any n.  Memory of bzip2: 4 n blocks are
+ * held, at most 4 MiB stored and 6 MiB decoded each (bzip2 -9 of text: 0.25 and 1 MiB); of Parquet by at most four
+ * threads: 96 MiB of lines, and for each thread what reading takes. */
 void file_set_threads(struct file_in *f, int n);
 
 enum file_codec file_codec(const struct file_in *f);

@@ -490,6 +490,7 @@ void file_close(struct file_in *f)
 {
     if (!f)
         return;
+    file_parquet_close(f); /* whose threads read the file */
     if (f->fd > STDIN_FILENO)
         close(f->fd);
     http_close(f->http);
@@ -500,7 +501,6 @@ void file_close(struct file_in *f)
     file_bz2_close(f);
     file_xz_close(f);
     file_lz4_close(f);
-    file_parquet_close(f);
     free(f->out);
     free(f->own);
     free(f->name);

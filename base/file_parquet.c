@@ -6,24 +6,20 @@
 #include <unistd.h>
 
 #include "base/file_in.h"
-#include "base/parquet.h"
+#include "base/parquet_ahead.h"
 #include "base/spill.h"
 
-enum {
-    LINES = 64 << 10,    /* bytes of rows made at a time */
-    ROW_MAX = 1 << 30,   /* bytes of a row as JSON */
-    SPILL_CAP = 256 << 10
-};
+enum { SPILL_CAP = 256 << 10 };
 
 struct parquet_in {
     struct parquet_reader reader;
     struct spill spill;
     const uint8_t *mem;
-    struct buf lines; /* from `at` on to be given out */
+    struct parquet_block block; /* its lines from `at` on are to be given out */
     size_t at;
     bool started;    /* a row group has been begun */
     uint64_t passed; /* rows of the groups before it */
-    struct err why; /* code < 0: what follows the lines */
+    struct parquet_ahead *ahead; /* threads that make lines, or NULL */
 };
 
 static int read_mem(void *file, uint64_t at, void *p, size_t n, struct err *e)
@@ -104,17 +100,21 @@ int file_parquet_begin(struct file_in *f)
         if (!q)
             return file_in_broken(f, ERR_NOMEM, "out of memory");
         q->spill.fd = -1;
-        q->lines.max = ROW_MAX;
         if (open_reader(f, q) < 0)
             return fail(f);
+        if (f->threads > 1 && q->reader.meta->n_groups > 1) /* without them it goes on as well */
+            parquet_ahead_open(&q->ahead, &q->reader, 0, f->threads, NULL);
     } else if (q->started) {
         q->passed += q->reader.meta->group[q->reader.group++].rows;
+        if (q->ahead)
+            parquet_ahead_turn(q->ahead);
     }
     if (q->reader.group == q->reader.meta->n_groups)
         return 0;
     q->started = true;
     f->member = q->reader.meta->group[q->reader.group].chunk[0].at;
-    parquet_reader_start(&q->reader);
+    if (!q->ahead)
+        parquet_reader_start(&q->reader);
     return 1;
 }
 
@@ -122,23 +122,19 @@ int file_parquet_begin(struct file_in *f)
 static uint64_t where(const struct parquet_in *q, uint64_t size)
 {
     const struct parquet_meta *m = q->reader.meta;
-    uint64_t done = q->passed + q->reader.row;
+    uint64_t done = q->passed + q->block.row;
 
     return (uint64_t)((double)size * (double)done / (double)(m->rows ? m->rows : 1));
 }
 
-/* Makes some lines. */
-static void make_lines(struct file_in *f, struct parquet_in *q)
+/* Makes the next lines of the row group, or takes those that were made. */
+static void next_lines(struct file_in *f, struct parquet_in *q)
 {
-    int rc = 1;
-
-    buf_clear(&q->lines);
-    if (q->lines.cap > 16 * (size_t)LINES) /* one long row: give it back */
-        buf_free(&q->lines);
     q->at = 0;
-    while (rc == 1 && q->lines.n < LINES)
-        rc = parquet_reader_row(&q->reader, &q->lines, &q->why);
-    q->why.code = rc < 0 ? rc : 0;
+    if (q->ahead)
+        parquet_ahead_next(q->ahead, &q->block);
+    else
+        parquet_block_make(&q->block, &q->reader);
     f->base = where(q, f->size);
 }
 
@@ -147,16 +143,16 @@ ssize_t file_parquet_read(struct file_in *f, void *p, size_t n)
     struct parquet_in *q = f->parquet;
     size_t k;
 
-    if (q->at == q->lines.n && q->why.code == 0)
-        make_lines(f, q);
-    k = q->lines.n - q->at < n ? q->lines.n - q->at : n;
-    if (k == 0 && q->why.code < 0) {
-        f->why = q->why;
-        q->why.code = 0;
+    if (q->at == q->block.lines.n && q->block.why.code == 0)
+        next_lines(f, q);
+    k = q->block.lines.n - q->at < n ? q->block.lines.n - q->at : n;
+    if (k == 0 && q->block.why.code < 0) {
+        f->why = q->block.why;
+        q->block.why.code = 0;
         return fail(f);
     }
     if (k)
-        memcpy(p, q->lines.p + q->at, k);
+        memcpy(p, q->block.lines.p + q->at, k);
     q->at += k;
     return (ssize_t)k;
 }
@@ -175,8 +171,9 @@ void file_parquet_close(struct file_in *f)
 
     if (!q)
         return;
+    parquet_ahead_close(q->ahead);
     parquet_reader_close(&q->reader);
     spill_close(&q->spill);
-    buf_free(&q->lines);
+    buf_free(&q->block.lines);
     free(q);
 }

@@ -50,13 +50,22 @@ static void drain(struct file_in *f, size_t step, struct got *g)
     file_close(f);
 }
 
+/* What bytes are read as, which is the same for one thread and for several. */
 static struct got read_mem(struct span bytes)
 {
-    struct got g = {0};
+    struct got g = {0}, many = {0};
     struct file_in *f;
 
     assert_int_equal(file_open_mem(&f, "mem", bytes, &g.why), 0);
     drain(f, sizeof(char[4096]), &g);
+    assert_int_equal(file_open_mem(&f, "mem", bytes, &many.why), 0);
+    file_set_threads(f, 3);
+    drain(f, sizeof(char[4096]), &many);
+    assert_true(span_eq(buf_span(&g.lines), buf_span(&many.lines)));
+    assert_int_equal(g.damages, many.damages);
+    if (g.damages)
+        assert_string_equal(g.why.msg, many.why.msg);
+    buf_free(&many.lines);
     return g;
 }
 
