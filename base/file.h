@@ -65,6 +65,9 @@ int file_skip_member(struct file_in *f, struct err *e);
  * held, at most 4 MiB stored and 6 MiB decoded each (bzip2 -9 of text: 0.25 and 1 MiB); of Parquet by at most four
  * threads: 96 MiB of lines, and for each thread what reading takes. */
 void file_set_threads(struct file_in *f, int n);
+/* Of Parquet these columns alone are read: names with commas between, which outlive f.  From before the first read on; NULL: all.
+ * A file that lacks one of them cannot be read. */
+void file_set_columns(struct file_in *f, const char *names);
 
 enum file_codec file_codec(const struct file_in *f);
 const char *file_name(const struct file_in *f);

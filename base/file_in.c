@@ -442,6 +442,11 @@ void file_set_threads(struct file_in *f, int n)
     f->threads = n;
 }
 
+void file_set_columns(struct file_in *f, const char *names)
+{
+    f->columns = names;
+}
+
 enum file_codec file_codec(const struct file_in *f)
 {
     return f->codec;

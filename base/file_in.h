@@ -28,6 +28,7 @@ struct file_in {
     struct err why;
 
     int threads;       /* that may decode */
+    const char *columns; /* of Parquet that are read; NULL: all */
     uint8_t *own;      /* cap bytes; NULL in memory */
     const uint8_t *in; /* the window: [at, n) is not consumed yet */
     size_t at, n, cap;

@@ -81,7 +81,7 @@ static int open_reader(struct file_in *f, struct parquet_in *q)
     }
     f->at = f->n = 0;
     f->base = 0;
-    return parquet_reader_open(&q->reader, &f->why);
+    return f->columns ? parquet_reader_open_some(&q->reader, f->columns, &f->why) : parquet_reader_open(&q->reader, &f->why);
 }
 
 static int fail(struct file_in *f)

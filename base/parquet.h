@@ -211,6 +211,8 @@ struct parquet_reader {
 };
 /* Reads the metadata.  Errors of parquet_meta_read; close it in any case. */
 int parquet_reader_open(struct parquet_reader *r, struct err *e);
+/* The same, and rows have those of the root's columns alone that are named, commas between.  ERR_FORMAT: there is no such one. */
+int parquet_reader_open_some(struct parquet_reader *r, const char *names, struct err *e);
 /* The same by metadata that were read before, which are the caller's.  ERR_NOMEM. */
 int parquet_reader_open_with(struct parquet_reader *r, const struct parquet_meta *m, struct err *e);
 /* Goes to the beginning of row group r->group, which there is. */

@@ -256,6 +256,44 @@ int parquet_reader_open(struct parquet_reader *r, struct err *e)
     return open_columns(r, e);
 }
 
+/* Whether a name is one of several with commas between. */
+static bool is_named(void *names, struct span name)
+{
+    const char *s = names;
+
+    for (size_t n; *s; s += n + (s[n] == ',')) {
+        n = strcspn(s, ",");
+        if (span_eq((struct span){s, n}, name))
+            return true;
+    }
+    return false;
+}
+
+/* Whether all that are named are there. */
+static int check_names(const struct parquet_meta *m, const char *names, struct err *e)
+{
+    for (size_t n; *names; names += n + (names[n] == ',')) {
+        const struct parquet_node *k = m->root->child;
+
+        n = strcspn(names, ",");
+        while (k && !span_eq(k->name, (struct span){names, n}))
+            k = k->next;
+        if (!k)
+            return err_set(e, ERR_FORMAT, "it has no column '%.*s'", (int)(n < 99 ? n : 99), names);
+    }
+    return 0;
+}
+
+int parquet_reader_open_some(struct parquet_reader *r, const char *names, struct err *e)
+{
+    r->meta = &r->own;
+    TRY(parquet_meta_read(&r->own, &r->source, e));
+    TRY(check_names(&r->own, names, e));
+    if (parquet_meta_keep(&r->own, is_named, (void *)(uintptr_t)names) == 0)
+        return err_set(e, ERR_FORMAT, "no column of it is named");
+    return open_columns(r, e);
+}
+
 int parquet_reader_open_with(struct parquet_reader *r, const struct parquet_meta *m, struct err *e)
 {
     r->meta = m;

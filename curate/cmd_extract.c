@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         EXTRACT_OPTS(x),
         OPT_FLAG(0, "list", &listing, "extract nothing; write a JSON line for each record of the archives"),
         OPT_HEAD("Output"),
-        DRIVER_OPTS(c),
+        DRIVER_OUT_OPTS(c),
         TOOL_OPTS(t),
         TOOL_JOBS(t), TOOL_PROGRESS(t),
         OPT_END,

@@ -182,7 +182,7 @@ static int open_kept(struct runner *r, struct err *e)
 /* What the engine has to know of the feed before it is open. */
 static struct feed closed_feed(struct runner *r)
 {
-    struct feed f = {.block_bytes = BATCH_BLOCK, .jobs = r->c->jobs};
+    struct feed f = {.block_bytes = BATCH_BLOCK, .jobs = r->c->jobs, .columns = r->pass->number ? NULL : r->c->plan->columns};
 
     if (r->pass->judged)
         f.judge = (struct judge){read_answer, r};

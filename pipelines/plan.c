@@ -217,6 +217,8 @@ int plan_settle(struct plan *p, struct err *e)
     TRY(connect(p, e));
     for (int i = 0; i < p->n_branches; i++)
         TRY(check_branch(p, &p->branch[i], e));
+    if (p->columns && p->source.kind.source)
+        return err_set(e, ERR_ARG, "columns are those of inputs in Parquet; a plan that begins with a format has none");
     if (p->rejects_full && !p->rejects)
         return err_set(e, ERR_ARG, "rejects-full says more in rejects, which is not given");
     if (p->report && !p->stats)
@@ -400,6 +402,8 @@ static int describe(struct buf *out, const struct plan *p)
 
     TRY(buf_printf(out, "quern %s\noutput %s %d\nrejects %s\n", QUERN_VERSION, b->output ? b->output : "", b->compress,
                    p->rejects ? p->rejects : ""));
+    if (p->columns)
+        TRY(buf_printf(out, "columns %s\n", p->columns));
     if (p->rejects_full)
         TRY(buf_puts(out, "rejects-full\n"));
     if (p->source.kind.source)

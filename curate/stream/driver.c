@@ -318,7 +318,7 @@ int driver_run(const struct driver_conf *c, struct driver_result *res, struct er
     const struct flow *in, *out;
     int rc;
 
-    r.feed = (struct feed){.inputs = c->inputs, .n_inputs = c->n_inputs, .source = c->source,
+    r.feed = (struct feed){.inputs = c->inputs, .n_inputs = c->n_inputs, .columns = c->columns, .source = c->source,
                            .max_line = c->max_line};
     if (flows_init(&r.flows, c->n_stages) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");

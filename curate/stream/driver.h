@@ -17,6 +17,7 @@
 struct driver_conf {
     char *const *inputs; /* file names; n_inputs 0 means standard input */
     int n_inputs;
+    const char *columns; /* of inputs in Parquet that are read, commas between; NULL: all */
     const struct source *source; /* NULL: JSON lines from the inputs */
     struct stage *stages;
     int n_stages;
@@ -45,8 +46,13 @@ int driver_run(const struct driver_conf *c, struct driver_result *r, struct err 
 
 #define REJECTS_HELP "write a JSON line for each dropped document: id, reason, url, file and offset"
 #define REJECTS_FULL_HELP "with --rejects: the whole document too, as it came"
-/* The options that every stage has: -o, --rejects, --rejects-full, --stats. */
+#define COLUMNS_HELP "of Parquet inputs these columns alone, which are the fields of the documents then"
+/* The options that every stage has: --columns and those for what is written. */
 #define DRIVER_OPTS(c)                                                         \
+    OPT_STR(0, "columns", &(c).columns, "NAME[,NAME]", COLUMNS_HELP),          \
+    DRIVER_OUT_OPTS(c)
+/* -o, --rejects, --rejects-full, --stats. */
+#define DRIVER_OUT_OPTS(c)                                                         \
     OPT_FILE('o', "output", &(c).output, "FILE", "write documents here, as .gz, .zst or .parquet by the name",               \
              OPT_NAMES_DOCUMENTS), \
     OPT_OUT(0, "rejects", &(c).rejects, "FILE", REJECTS_HELP), \

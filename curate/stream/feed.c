@@ -112,6 +112,7 @@ static int open_next(struct feed *f, struct err *e)
         return 0;
     TRY(file_open(&f->in, f->inputs[f->at], e));
     file_set_threads(f->in, f->jobs);
+    file_set_columns(f->in, f->columns);
     f->at++;
     f->offset = 0;
     f->broken = false;

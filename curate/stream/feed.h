@@ -50,6 +50,7 @@ struct feed {
     char *const *inputs;
     int n_inputs, at;
     int jobs;        /* threads that reading may use; 0: 1 */
+    const char *columns; /* of Parquet files that are read, commas between; NULL: all */
     int64_t max_line;
     struct file_in *in;
     bool broken;   /* the member being read is damaged: skip it next time */

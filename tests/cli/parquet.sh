@@ -38,6 +38,31 @@ for f in jsonl parquet; do
 done
 same 'has the same documents' plan_jsonl.jsonl plan_parquet.jsonl
 
+# columns that are chosen
+awk 'BEGIN { for (i = 0; i < 400; i++) printf "{\"id\":\"%d\",\"text\":\"Text %d.\",\"score\":%d,\"more\":[%d]}\n", i, i, i % 7, i }' >four.jsonl
+quern mix -q --order input four.jsonl -o four.parquet
+sed 's/,"score.*/}/' four.jsonl >two.jsonl
+for j in 1 3; do
+    status "--columns, $j threads" 0 quern clean -q -j $j --columns text,id four.parquet
+    same 'are the fields' out two.jsonl
+done
+status 'of what is no Parquet' 0 quern clean -q --columns text,id four.jsonl
+same 'all fields are' out four.jsonl
+at=$(LC_ALL=C grep -abo '(.\/.' four.parquet | tail -n 1 | cut -d : -f 1)
+cp four.parquet harmed.parquet
+printf XXXX | dd of=harmed.parquet bs=1 seek=$((at + 8)) conv=notrunc 2>dd.log
+status 'damage in a column' 3 quern clean -q harmed.parquet
+status 'that is not read' 0 quern clean -q --columns id,text harmed.parquet
+same 'is not seen' out two.jsonl
+status 'a column that is not there' 3 quern clean --columns id,txt,text four.parquet
+has 'is named' err "'four.parquet': it has no column 'txt'"
+printf 'input: [four.parquet]\ncolumns: id,text\noutput: columns.jsonl\nwork: columns.work\nstages:\n  - clean\n' >plan.yaml
+check 'columns of a plan' quern curate -q plan.yaml
+same 'are the fields too' columns.jsonl two.jsonl
+sed -i 's/columns: id,text/columns: id,text,score/' plan.yaml
+status 'other columns are another plan' 2 quern curate plan.yaml
+has 'and said' err 'columns'
+
 # damage is named; what can be read around it is
 head -c 3000 "$D/dclm.parquet" >cut.parquet
 status 'a file that is cut short' 1 quern clean cut.parquet "$D/dclm.parquet" -o out.jsonl
