@@ -71,7 +71,7 @@ sweep 'extract a page as Markdown' quern-extract -j1 --format markdown "$in/page
 sweep 'extract a page by jusText' quern-extract -j1 --extractor justext "$in/page.html"
 sweep 'extract an archive' quern-extract -j1 "$in/a.warc.gz" -o out.jsonl.gz
 for kind in index.cdxj "cc-index/collections/CC-MAIN-2026-48/indexes" "cc-index/table/cc-main/warc/crawl=CC-MAIN-2026-48/subset=warc"; do
-    sweep "crawl select ${kind##*/}" quern-crawl select -i "$data/crawl/$kind" -w 'host = www.boats.co.uk and url ~ "/[0-9]/"' -o out.jsonl \
+    sweep "crawl select ${kind##*/}" quern-crawl select -j1 -i "$data/crawl/$kind" -w 'host = www.boats.co.uk and url ~ "/[0-9]/"' -o out.jsonl \
         --stats out.stats
 done
 quern crawl select -i "$data/crawl/index.cdxj" -w 'domain = muelle.es' -o list.jsonl
