@@ -18,11 +18,12 @@ struct statistics {
 
 static struct statistics read_statistics(struct span s)
 {
-    struct thrift t = {.p = (const uint8_t *)s.p, .end = (const uint8_t *)s.p + s.n};
     struct statistics x = {.nulls = -1};
+    struct thrift t = {.p = (const uint8_t *)s.p};
 
     if (s.n == 0)
         return x;
+    t.end = t.p + s.n;
     for (int id = 0; (id = thrift_field(&t, id)) > 0;) {
         if (id == 3) {
             x.nulls = thrift_int(&t);
