@@ -158,117 +158,19 @@ static void bench_sign(enum minhash_family family, int n, const char *shape, dou
     device_free_host(dev, j.out[0].host);
 }
 
-struct chars {
-    struct minhash on;
-    struct minhash_chars p;
-    uint64_t *sig;
-};
-
-static void run_chars(void *arg)
-{
-    struct chars *c = arg;
-
-    must(dev->dedup->minhash_chars(dev, &c->on, &c->p, c->sig, &err));
-}
-
-static void bench_chars(int utf8, const char *shape)
-{
-    enum { DOCS = 40000, EACH = 5000, N = 260 };
-    struct chars c = {.p = {even(DOCS, EACH), NULL, 24, true, 0}};
-    size_t in = (size_t)DOCS * EACH + MINHASH_CHARS_PADDING, out = (size_t)DOCS * N * 8;
-    char *host = on_host(in);
-    struct job j = {"minhash_chars", shape, "text", (double)DOCS * EACH, 64, run_chars, &c, {{0}}, {{0}}};
-    uint64_t seed = 2;
-    struct minhash m;
-
-    for (size_t i = 0; i < in; i++)
-        host[i] = (char)('a' + number(&seed) % 26);
-    for (size_t i = 0; utf8 && i + 40 < in; i += 40)
-        memcpy(host + i + i % 30, "\xc3\xa9", 2);
-    must(minhash_init(&m, MINHASH_U32, N, 42));
-    c.p.seed = m.a32[0];
-    must(minhash_to_device(dev, &m, &c.on, &err));
-    c.sig = on_device(out);
-    c.p.text = on_device(in);
-    j.in[0].host = host, j.in[0].device = (void *)(uintptr_t)c.p.text, j.in[0].bytes = in;
-    j.out[0].host = on_host(out), j.out[0].device = c.sig, j.out[0].bytes = out;
-    report(&j);
-    minhash_free(&m);
-    minhash_take_back(dev, &c.on);
-    device_free(dev, c.sig);
-    device_free(dev, j.in[0].device);
-    device_free_host(dev, host);
-    device_free_host(dev, j.out[0].host);
-}
-
-struct words {
-    char *text;
-    uint32_t *start;
-    uint64_t *hash;
-    int64_t count;
-};
-
-static void run_words(void *arg)
-{
-    struct words *w = arg;
-
-    must(dev->dedup->minhash_words(dev, w->text, w->start, 5, w->count, w->hash, &err));
-}
-
-static void bench_words(void)
-{
-    struct words w = {.count = 30000000};
-    size_t starts = (size_t)(w.count + 5) * 4, hashes = (size_t)w.count * 8, bytes;
-    uint32_t *start = on_host(starts), at = 0;
-    uint64_t seed = 3;
-    char *text;
-    struct job j = {"minhash_words", "30e6 windows of 5 words", "text", 0, 1600, run_words, &w, {{0}}, {{0}}};
-
-    for (int64_t i = 0; i < w.count + 5; i++) {
-        start[i] = at;
-        at += 2 + (uint32_t)(number(&seed) >> 40) % 9;
-    }
-    bytes = at + 16;
-    text = on_host(bytes);
-    memset(text, 'e', bytes);
-    w.text = on_device(bytes);
-    w.start = on_device(starts);
-    w.hash = on_device(hashes);
-    j.bytes = at;
-    j.in[0].host = text, j.in[0].device = w.text, j.in[0].bytes = bytes;
-    j.in[1].host = start, j.in[1].device = w.start, j.in[1].bytes = starts;
-    j.out[0].host = on_host(hashes), j.out[0].device = w.hash, j.out[0].bytes = hashes;
-    report(&j);
-    device_free(dev, w.text);
-    device_free(dev, w.start);
-    device_free(dev, w.hash);
-    device_free_host(dev, text);
-    device_free_host(dev, start);
-    device_free_host(dev, j.out[0].host);
-}
-
 static void run_keys(void *arg)
 {
     must(dev->dedup->band_keys(dev, arg, &err));
 }
 
-static void run_buckets(void *arg)
-{
-    must(dev->dedup->buckets(dev, arg, &err));
-}
-
-/* Keys of bands, then the buckets of one band of them. */
 static void bench_bands(void)
 {
     enum { DOCS = 2000000, BANDS = 14, ROWS = 8, N = BANDS * ROWS };
     size_t sig = (size_t)DOCS * N * 8, keys = (size_t)DOCS * BANDS * 8, sketch = (size_t)DOCS * 128;
     struct band_keys p = {DOCS, N, BANDS, ROWS, on_device(sig), on_device(keys), on_device(sketch), 128};
-    struct buckets b = {.docs = DOCS, .key = p.key, .stride = BANDS, .member = on_device(DOCS * 4),
-                        .start = on_device(DOCS * 4)};
     uint64_t *host = on_host(sig), seed = 4;
     struct job j = {"band_keys", "2e6 documents, 14 bands of 8, sketches", "signatures", (double)sig, 2400, run_keys, &p,
                     {{0}}, {{0}}};
-    struct job k = {"buckets", "2e6 documents, one band", "12 bytes a document", 12.0 * DOCS, 240, run_buckets, &b, {{0}}, {{0}}};
 
     for (size_t i = 0; i < sig / 8; i++) /* a third of the documents are those before */
         host[i] = i / N % 3 == 2 ? host[i - N] : number(&seed) >> 3;
@@ -276,64 +178,12 @@ static void bench_bands(void)
     j.out[0].host = on_host(keys), j.out[0].device = p.key, j.out[0].bytes = keys;
     j.out[1].host = on_host(sketch), j.out[1].device = p.sketch, j.out[1].bytes = sketch;
     report(&j);
-    k.in[0].host = j.out[0].host, k.in[0].device = p.key, k.in[0].bytes = keys;
-    k.out[0].host = on_host(DOCS * 4), k.out[0].device = b.member, k.out[0].bytes = DOCS * 4;
-    report(&k);
     device_free(dev, j.in[0].device);
     device_free(dev, p.key);
     device_free(dev, p.sketch);
-    device_free(dev, b.member);
-    device_free(dev, b.start);
     device_free_host(dev, host);
     device_free_host(dev, j.out[0].host);
     device_free_host(dev, j.out[1].host);
-    device_free_host(dev, k.out[0].host);
-}
-
-static void run_common(void *arg)
-{
-    must(dev->dedup->set_common(dev, arg, &err));
-}
-
-static void bench_common(void)
-{
-    enum { SETS = 200000, EACH = 500, PAIRS = 1000000 };
-    size_t in = (size_t)SETS * EACH * 8;
-    struct set_common p = {.sets = even(SETS, EACH), .hash = on_device(in), .pairs = PAIRS, .common = on_device(PAIRS * 4)};
-    uint64_t *host = on_host(in), seed = 5, h = 0;
-    uint32_t *pair = on_host(2 * PAIRS * 4), *pairs = on_device(2 * PAIRS * 4);
-    struct job j = {"set_common", "1e6 pairs of sets of 500", "both sets, 8 bytes an element", 16.0 * EACH * PAIRS,
-                    320, run_common, &p, {{0}}, {{0}}};
-
-    for (size_t i = 0; i < in / 8; i++) {
-        h = i % EACH ? h : 0;
-        host[i] = h += 1 + (number(&seed) >> 60);
-    }
-    for (size_t i = 0; i < 2 * PAIRS; i++)
-        pair[i] = (uint32_t)(number(&seed) % SETS);
-    p.a = pairs;
-    p.b = pairs + PAIRS;
-    j.in[0].host = host, j.in[0].device = (void *)(uintptr_t)p.hash, j.in[0].bytes = in;
-    j.in[1].host = pair, j.in[1].device = pairs, j.in[1].bytes = 2 * PAIRS * 4;
-    j.out[0].host = on_host(PAIRS * 4), j.out[0].device = p.common, j.out[0].bytes = PAIRS * 4;
-    report(&j);
-}
-
-static void run_hash(void *arg)
-{
-    must(dev->dedup->text_hash(dev, arg, &err));
-}
-
-static void bench_hash(void)
-{
-    enum { TEXTS = 500000, BYTES = 4000 };
-    size_t in = (size_t)TEXTS * BYTES;
-    struct text_hash p = {even(TEXTS, BYTES), on_device(in + TEXT_HASH_PADDING), on_device(TEXTS * 16)};
-    struct job j = {"text_hash", "XXH3-128 of texts of 4000", "text", (double)in, 4800, run_hash, &p, {{0}}, {{0}}};
-
-    j.in[0].host = on_host(in), j.in[0].device = (void *)(uintptr_t)p.text, j.in[0].bytes = in;
-    j.out[0].host = on_host(TEXTS * 16), j.out[0].device = p.hash, j.out[0].bytes = TEXTS * 16;
-    report(&j);
 }
 
 static void run_copy(void *arg)
@@ -370,23 +220,12 @@ static void sign_low32(void)
 {
     bench_sign(MINHASH_LOW32, 126, "100e3 documents of 500 shingles, 126 of low 32 bits", 90);
 }
-static void chars_ascii(void)
-{
-    bench_chars(0, "40e3 documents of 5,000 bytes, 24 characters, 260 functions");
-}
-static void chars_utf8(void)
-{
-    bench_chars(1, "the same, one character in 40 of two bytes");
-}
-
 static const struct {
     const char *name;
     void (*run)(void);
 } all[] = {
-    {"copy", bench_copy},         {"minhash_sign, mersenne 61", sign_m61}, {"minhash_sign, 32 bits", sign_u32},
-    {"text_hash", bench_hash},    {"band_keys and buckets", bench_bands},  {"set_common", bench_common},
-    {"minhash_chars", chars_ascii}, {"minhash_words", bench_words},        {"minhash_sign, low 32 bits", sign_low32},
-    {"minhash_chars, UTF-8", chars_utf8},
+    {"copy", bench_copy},       {"minhash_sign, mersenne 61", sign_m61}, {"minhash_sign, 32 bits", sign_u32},
+    {"band_keys", bench_bands}, {"minhash_sign, low 32 bits", sign_low32},
 };
 
 static const char *name_of(int i) { return all[i].name; }

@@ -1,7 +1,6 @@
 #include "kernels/cuda_op.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
 
 static int check(cudaError_t c, const char *what, struct err *e)
 {
@@ -13,15 +12,11 @@ static int check(cudaError_t c, const char *what, struct err *e)
 
 extern "C" int cub_temp(struct device *dev, int64_t n, size_t *temp_bytes, struct err *e)
 {
-    size_t sort = 0, sum = 0;
-
     (void)dev;
-    TRY(check(cub::DeviceRadixSort::SortPairs(nullptr, sort, (const uint64_t *)nullptr, (uint64_t *)nullptr,
-                                              (const uint32_t *)nullptr, (uint32_t *)nullptr, n),
-              "sort", e));
-    TRY(check(cub::DeviceScan::ExclusiveSum(nullptr, sum, (uint64_t *)nullptr, (uint64_t *)nullptr, n), "sum", e));
-    *temp_bytes = sort > sum ? sort : sum;
-    return 0;
+    *temp_bytes = 0;
+    return check(cub::DeviceRadixSort::SortPairs(nullptr, *temp_bytes, (const uint64_t *)nullptr, (uint64_t *)nullptr,
+                                                 (const uint32_t *)nullptr, (uint32_t *)nullptr, n),
+                 "sort", e);
 }
 
 extern "C" int cub_sort(struct device *dev, void *temp, size_t temp_bytes, const uint64_t *key_in, uint64_t *key_out,
@@ -30,9 +25,4 @@ extern "C" int cub_sort(struct device *dev, void *temp, size_t temp_bytes, const
     return check(cub::DeviceRadixSort::SortPairs(temp, temp_bytes, key_in, key_out, value_in, value_out, n, 0, bits,
                                                  cuda_stream(dev)),
                  "sort", e);
-}
-
-extern "C" int cub_sum(struct device *dev, void *temp, size_t temp_bytes, uint64_t *v, int64_t n, struct err *e)
-{
-    return check(cub::DeviceScan::ExclusiveSum(temp, temp_bytes, v, v, n, cuda_stream(dev)), "sum", e);
 }

@@ -15,10 +15,8 @@ $B/%.cu.o: %.cu $B/flags
 	@mkdir -p $(@D); $(NVCC) $(NVALL) -c $< -o $@
 
 # Programs for a machine with a GPU.  They stand on these files alone, and need no library but libc (and oneDNN where it is).
-GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_keys.c kernels/buckets.c kernels/cuda.c kernels/device.c \
-  kernels/device_cpu.c kernels/minhash.c kernels/minhash_chars.c kernels/minhash_sign.c kernels/minhash_words.c \
-  kernels/minhash_simd.c kernels/minhash_window_simd.c kernels/mirror.c kernels/set_common.c kernels/text_hash.c \
-  kernels/text_hash_simd.c
+GPU := base/err.c base/isa.c base/mem.c base/plugin.c base/rng.c kernels/band_keys.c kernels/cuda.c kernels/device.c \
+  kernels/device_cpu.c kernels/minhash.c kernels/minhash_sign.c kernels/minhash_simd.c kernels/mirror.c
 GPU_LIBS := -lm -lpthread -ldl $(if $(filter 1,$(HAVE_DNNL)),$(LIB_DNNL))
 TRAIN := act update attention embedding factored fp8 gate heads matmul norm rope route vec xent
 GPU += kernels/amx.c kernels/device_train.c kernels/eight_bit.c kernels/matmul_amx_simd.c kernels/matmul_grouped.c $(if $(filter 1,$(HAVE_DNNL)),kernels/matmul_dnnl.c) \
@@ -31,7 +29,7 @@ STEPS := tests/steps.c $(patsubst %,train/%.c,model model_room model_forward mod
   optim orthogonal squares) \
   comm/self.c comm/comm.c comm/collective.c comm/reduce.c base/log.c base/utf8.c
 ifneq ($(HAVE_XXHASH),1)
-$B/train/%.c.o $B/kernels/text_hash_simd.c.%.o: CPPFLAGS += -Itests/bare
+$B/train/%.c.o: CPPFLAGS += -Itests/bare
 endif
 STEPS += $(filter-out comm/mpi_backend.c $(STEPS),$(wildcard comm/*.c)) $(wildcard base/nvtx.c)
 GPU_TRAIN_BENCH := bench/gpu_train_bench.c $(wildcard bench/gpu_train/*.c)

@@ -46,8 +46,6 @@ struct cuda_state *cuda_kept(struct device *dev, enum cuda_state_of which);
 int cub_temp(struct device *dev, int64_t n, size_t *temp_bytes, struct err *e);
 int cub_sort(struct device *dev, void *temp, size_t temp_bytes, const uint64_t *key_in, uint64_t *key_out,
              const uint32_t *value_in, uint32_t *value_out, int64_t n, int bits, struct err *e);
-/* v[i] becomes the sum of all before it. */
-int cub_sum(struct device *dev, void *temp, size_t temp_bytes, uint64_t *v, int64_t n, struct err *e);
 }
 
 enum { CUDA_BLOCK = 256, CUDA_WARPS = CUDA_BLOCK / 32 };

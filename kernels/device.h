@@ -14,7 +14,6 @@
 #include "kernels/update.h"
 #include "kernels/attention.h"
 #include "kernels/band_keys.h"
-#include "kernels/buckets.h"
 #include "kernels/dtype.h"
 #include "kernels/embedding.h"
 #include "kernels/factored.h"
@@ -23,14 +22,10 @@
 #include "kernels/heads.h"
 #include "kernels/matmul.h"
 #include "kernels/matmul_grouped.h"
-#include "kernels/minhash_chars.h"
 #include "kernels/minhash_sign.h"
-#include "kernels/minhash_words.h"
 #include "kernels/norm.h"
 #include "kernels/rope.h"
 #include "kernels/route.h"
-#include "kernels/set_common.h"
-#include "kernels/text_hash.h"
 #include "kernels/vec.h"
 #include "kernels/xent.h"
 
@@ -95,12 +90,7 @@ struct device_ops {
 /* The same for deduplication. */
 struct dedup_ops {
     minhash_sign_fn *minhash_sign;
-    minhash_chars_fn *minhash_chars;
-    minhash_words_fn *minhash_words;
     band_keys_fn *band_keys;
-    buckets_fn *buckets;
-    set_common_fn *set_common;
-    text_hash_fn *text_hash;
 };
 
 /* Work in a stream is done in order; streams run beside each other. */

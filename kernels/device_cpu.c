@@ -12,12 +12,7 @@
 
 static const struct dedup_ops dedup_ops_cpu = {
     .minhash_sign = minhash_sign_cpu,
-    .minhash_chars = minhash_chars_cpu,
-    .minhash_words = minhash_words_cpu,
     .band_keys = band_keys_cpu,
-    .buckets = buckets_cpu,
-    .set_common = set_common_cpu,
-    .text_hash = text_hash_cpu,
 };
 
 static void cpu_close(struct device *dev)

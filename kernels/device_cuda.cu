@@ -229,8 +229,7 @@ static const struct device_calls gpu_calls = {
 };
 
 static const struct dedup_ops gpu_dedup_ops = {
-    minhash_sign_cuda, minhash_chars_cuda, minhash_words_cuda, band_keys_cuda, buckets_cuda, set_common_cuda,
-    text_hash_cuda,
+    minhash_sign_cuda, band_keys_cuda,
 };
 
 /* ---- for the ops ---- */

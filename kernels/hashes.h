@@ -11,11 +11,11 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #if defined(__CUDACC__)
 #define HASH_FN static __device__ __forceinline__
 #else
-#include <string.h>
 #define HASH_FN static inline __attribute__((unused))
 #endif
 
@@ -31,28 +31,18 @@
 HASH_FN uint32_t hash_rotl32(uint32_t x, int n) { return x << n | x >> (32 - n); }
 HASH_FN uint64_t hash_rotl64(uint64_t x, int n) { return x << n | x >> (64 - n); }
 
-/* Any alignment.  On a device four bytes come from the two aligned words that hold them, so
- * up to seven bytes from p on must be readable. */
+/* Any alignment. */
 HASH_FN uint32_t hash_read32(const unsigned char *p)
 {
-#if defined(__CUDACC__) || defined(SIMT)
-    const uint32_t *q = (const uint32_t *)((uintptr_t)p & ~(uintptr_t)3);
-    return __funnelshift_r(q[0], q[1], (unsigned)((uintptr_t)p & 3) * 8);
-#else
     uint32_t v;
     memcpy(&v, p, sizeof v);
     return v;
-#endif
 }
 HASH_FN uint64_t hash_read64(const unsigned char *p)
 {
-#if defined(__CUDACC__) || defined(SIMT)
-    return hash_read32(p) | (uint64_t)hash_read32(p + 4) << 32;
-#else
     uint64_t v;
     memcpy(&v, p, sizeof v);
     return v;
-#endif
 }
 
 /* ---- MurmurHash3_x86_32: h = seed; add each 4 bytes; add the 0 to 3 that are left; end ---- */
@@ -122,7 +112,7 @@ HASH_FN uint64_t xxh64(const unsigned char *p, size_t n)
     return xxh64_avalanche(h);
 }
 
-/* ---- XXH3, seed 0: 64 bits of n >= 1 whole words of 64 bits; 128 bits of any bytes ---- */
+/* ---- XXH3, seed 0: 64 bits of n >= 1 whole words of 64 bits ---- */
 
 /* The 8 bytes of the default secret that begin at byte `at`. */
 HASH_FN uint64_t xxh3_secret(int at)
@@ -225,77 +215,5 @@ HASH_FN uint64_t xxh3_words(const uint64_t *w, int n)
     for (int i = 8; i < n / 2; i++)
         h += xxh3_mix(w + 2 * i, 16 * (i - 8) + 3);
     return xxh3_avalanche(h + xxh3_mix(w + n - 2, 119));
-}
-
-/* Both halves, low first. */
-struct xxh3_128 {
-    uint64_t lo, hi;
-};
-HASH_FN struct xxh3_128 xxh3_128_tiny(const unsigned char *p, uint32_t n)
-{
-    struct xxh3_128 r;
-
-    if (n > 8) {
-        uint64_t hi = hash_read64(p + n - 8);
-        uint64_t x = hash_read64(p) ^ hi ^ xxh3_secret(32) ^ xxh3_secret(40);
-        uint64_t low = x * XXH64_P1 + ((uint64_t)(n - 1) << 54), high = hash_high64(x, XXH64_P1);
-        hi ^= xxh3_secret(48) ^ xxh3_secret(56);
-        high += hi + (hi & 0xffffffffu) * (XXH32_P2 - 1);
-        low ^= hash_swap64(high);
-        r.lo = xxh3_avalanche(low * XXH64_P2);
-        r.hi = xxh3_avalanche(hash_high64(low, XXH64_P2) + high * XXH64_P2);
-    } else if (n > 3) {
-        uint64_t x = (hash_read32(p) | (uint64_t)hash_read32(p + n - 4) << 32) ^ xxh3_secret(16) ^ xxh3_secret(24);
-        uint64_t by = XXH64_P1 + (n << 2);
-        r.lo = x * by;
-        r.hi = hash_high64(x, by) + (r.lo << 1);
-        r.lo ^= r.hi >> 3;
-        r.lo = (r.lo ^ r.lo >> 35) * 0x9FB21C651E98DF25ull;
-        r.lo ^= r.lo >> 28;
-        r.hi = xxh3_avalanche(r.hi);
-    } else if (n) {
-        uint32_t low = (uint32_t)p[0] << 16 | (uint32_t)p[n >> 1] << 24 | p[n - 1] | n << 8;
-        uint32_t high = hash_rotl32((uint32_t)(hash_swap64(low) >> 32), 13);
-        uint64_t a = xxh3_secret(0), b = xxh3_secret(8);
-        r.lo = xxh64_avalanche(low ^ (uint64_t)((uint32_t)a ^ (uint32_t)(a >> 32)));
-        r.hi = xxh64_avalanche(high ^ (uint64_t)((uint32_t)b ^ (uint32_t)(b >> 32)));
-    } else {
-        r.lo = xxh64_avalanche(xxh3_secret(64) ^ xxh3_secret(72));
-        r.hi = xxh64_avalanche(xxh3_secret(80) ^ xxh3_secret(88));
-    }
-    return r;
-}
-/* Adds 16 bytes at a and 16 at b. */
-HASH_FN void xxh3_128_mix(struct xxh3_128 *r, const unsigned char *a, const unsigned char *b, int at)
-{
-    uint64_t a0 = hash_read64(a), a1 = hash_read64(a + 8), b0 = hash_read64(b), b1 = hash_read64(b + 8);
-
-    r->lo = (r->lo + xxh3_fold(a0 ^ xxh3_secret(at), a1 ^ xxh3_secret(at + 8))) ^ (b0 + b1);
-    r->hi = (r->hi + xxh3_fold(b0 ^ xxh3_secret(at + 16), b1 ^ xxh3_secret(at + 24))) ^ (a0 + a1);
-}
-/* Of up to 240 bytes. */
-HASH_FN struct xxh3_128 xxh3_128_short(const unsigned char *p, uint32_t n)
-{
-    struct xxh3_128 acc, r;
-
-    acc.lo = n * XXH64_P1;
-    acc.hi = 0;
-    if (n <= 16)
-        return xxh3_128_tiny(p, n);
-    if (n <= 128) { /* from the middle outwards */
-        for (int i = (int)(n - 1) / 32; i >= 0; i--)
-            xxh3_128_mix(&acc, p + 16 * i, p + n - 16 * (i + 1), 32 * i);
-    } else {
-        for (int i = 0; i < 4; i++)
-            xxh3_128_mix(&acc, p + 32 * i, p + 32 * i + 16, 32 * i);
-        acc.lo = xxh3_avalanche(acc.lo);
-        acc.hi = xxh3_avalanche(acc.hi);
-        for (uint32_t i = 4; i < n / 32; i++)
-            xxh3_128_mix(&acc, p + 32 * i, p + 32 * i + 16, 3 + 32 * (int)(i - 4));
-        xxh3_128_mix(&acc, p + n - 16, p + n - 32, 103);
-    }
-    r.lo = xxh3_avalanche(acc.lo + acc.hi);
-    r.hi = 0 - xxh3_avalanche(acc.lo * XXH64_P1 + acc.hi * XXH64_P4 + n * XXH64_P2);
-    return r;
 }
 #endif

@@ -116,6 +116,7 @@ static int settle_index(struct dedup_fuzzy_conf *c, int ranks, int n, char **arg
 {
     char sets[4096];
 
+    c->own_notes = ranks == 1;
     c->texts = n > 0;
     for (int i = 1; i <= n; i++)
         c->texts &= !feed_is_pipe(argv[i]);

@@ -40,6 +40,7 @@
 #include <sys/mman.h>
 
 #include <functional>
+#include <mutex>
 #include <type_traits>
 
 #include "tests/ptx.h"
@@ -500,8 +501,13 @@ inline long queued;
 inline bool recording;
 inline int recordings;
 
+/* Several threads may queue work, as on a GPU; here they take turns. */
+inline std::recursive_mutex turn;
+
 inline void in_stream(std::function<void()> work)
 {
+    std::lock_guard<std::recursive_mutex> mine(turn);
+
     queued++;
     if (queue)
         queue(work);
@@ -525,6 +531,7 @@ template <class... P> struct launcher {
     site of;
     void operator()(P... p) const
     {
+        std::lock_guard<std::recursive_mutex> mine(turn);
         launcher l = *this;
         int i = 0;
 

@@ -57,7 +57,9 @@ static int simt_alloc_host(struct device *, void **p, size_t bytes, struct err *
 // Streams are threads (tests/streams.h).  Without SIMT_LATE ops and copies are the calling thread's: what is in their stream
 // goes first.
 static struct test_stream *late; // the device's own stream; NULL: there is none
-static struct device *opened;
+static struct device *opened;    // last; each thread works for the one that it opened or bound last, else for this
+static thread_local struct device *bound;
+static int open_devices;
 
 static struct test_stream *stream_of(const struct device *dev)
 {
@@ -77,7 +79,7 @@ static void run_work(void *arg)
 
 static void queue_work(std::function<void()> work)
 {
-    struct test_stream *s = stream_of(opened);
+    struct test_stream *s = stream_of(bound ? bound : opened);
 
     s->push(s, run_work, new std::function<void()>(work));
 }
@@ -266,8 +268,9 @@ extern "C" __attribute__((visibility("default"))) long simt_queued(long *graphs)
     return simt::queued;
 }
 
-static int simt_bind(struct device *, struct err *)
+static int simt_bind(struct device *dev, struct err *)
 {
+    bound = dev;
     return 0;
 }
 
@@ -281,8 +284,12 @@ static int simt_event_seconds(struct device *, struct device_event *from, struct
     return 0;
 }
 
-static void simt_close(struct device *)
+static void simt_close(struct device *dev)
 {
+    bound = bound == dev ? NULL : bound;
+    opened = opened == dev ? NULL : opened;
+    if (--open_devices)
+        return;
     if (getenv("SIMT_GRAPHS"))
         fprintf(stderr, "simt: %ld graphs\n", launched);
     simt_forget();
@@ -334,8 +341,9 @@ extern "C" int simt_open(struct device **dev, int, struct err *e)
     *dev = (struct device *)calloc(1, sizeof **dev);
     if (!*dev)
         return err_set(e, ERR_NOMEM, "out of memory");
-    opened = *dev;
-    if (getenv("SIMT_LATE")) {
+    opened = bound = *dev;
+    open_devices++;
+    if (getenv("SIMT_LATE") && !late) {
         late = test_stream_new();
         simt::queue = queue_work;
     }

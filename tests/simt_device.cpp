@@ -86,26 +86,8 @@ int cub_sort(struct device *, void *temp, size_t temp_bytes, const uint64_t *key
     return 0;
 }
 
-int cub_sum(struct device *, void *temp, size_t temp_bytes, uint64_t *numbers, int64_t n, struct err *)
-{
-    uint64_t *v = (uint64_t *)simt_place(numbers, (size_t)n * 8, "CUB: numbers");
-
-    simt_place(temp, temp_bytes, "CUB: its memory");
-    simt::in_stream([=] {
-        uint64_t sum = 0;
-
-        for (int64_t i = 0; i < n; i++) {
-            uint64_t here = v[i];
-            v[i] = sum;
-            sum += here;
-        }
-    });
-    return 0;
-}
-
 const struct dedup_ops simt_dedup_ops = {
-    minhash_sign_cuda, minhash_chars_cuda, minhash_words_cuda, band_keys_cuda, buckets_cuda, set_common_cuda,
-    text_hash_cuda,
+    minhash_sign_cuda, band_keys_cuda,
 };
 
 static const struct cuda_state cuda_state_none = {false, NULL, NULL};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/pool.h"
+#include "curate/dedup/dedup_buckets.h"
 
 int dedup_bands_init(struct dedup_bands *b, int bands, int rows, struct err *e)
 {
@@ -58,82 +59,65 @@ size_t dedup_bands_bytes(const struct dedup_bands *b)
 
 /* ---- buckets ---- */
 
-/* Finds band k's buckets; key[] of the members becomes their number.  keys: the device's, as they were. */
-static int index_band(struct dedup_bands *b, int k, struct device *dev, const uint64_t *keys, uint32_t *member,
-                      uint32_t *start, struct err *e)
+/* Finds band k's buckets; key[] of the members becomes their number. */
+static int index_band(struct dedup_bands *b, int k, struct dedup_buckets *f, struct err *e)
 {
-    struct buckets f = {.docs = (int64_t)b->docs, .key = keys + k, .stride = b->bands, .member = member, .start = start};
     struct band *band = &b->band[k];
     uint64_t *key = b->key + k;
-    uint32_t *at;
-    int rc;
 
-    TRY(dev->dedup->buckets(dev, &f, e));
-    band->buckets = (size_t)f.buckets;
-    band->bucket = malloc((band->buckets + 1) * sizeof *band->bucket);
-    band->member = malloc(((size_t)f.members + 1) * sizeof *band->member);
-    at = malloc((band->buckets + 1) * sizeof *at);
-    if (!band->bucket || !band->member || !at) {
-        free(at);
+    f->key = key;
+    dedup_buckets_find(f);
+    band->buckets = f->buckets;
+    band->bucket = malloc((f->buckets + 1) * sizeof *band->bucket);
+    band->member = malloc((f->members + 1) * sizeof *band->member);
+    if (!band->bucket || !band->member)
         return err_set(e, ERR_NOMEM, "out of memory for the buckets of %zu documents", b->docs);
-    }
-    rc = device_get(dev, at, start, (band->buckets + 1) * sizeof *at, e);
-    if (rc == 0)
-        rc = device_get(dev, band->member, member, (size_t)f.members * sizeof *member, e);
+    memcpy(band->member, f->member, f->members * sizeof *band->member);
     for (size_t d = 0; d < b->docs; d++)
         key[d * (size_t)b->bands] = BUCKET_NONE;
-    for (size_t i = 0; i < band->buckets && rc == 0; i++) {
-        band->bucket[i] = (struct bucket){at[i], at[i + 1] - at[i], 0, 0};
-        for (uint32_t m = at[i]; m < at[i + 1]; m++)
-            key[(size_t)band->member[m] * (size_t)b->bands] = i;
+    for (size_t i = 0; i < f->buckets; i++) {
+        band->bucket[i] = (struct bucket){f->start[i], f->start[i + 1] - f->start[i], 0, 0};
+        for (uint32_t m = f->start[i]; m < f->start[i + 1]; m++)
+            key[(size_t)f->member[m] * (size_t)b->bands] = i;
     }
-    free(at);
-    return rc;
+    return 0;
 }
 
 struct index_work {
     struct dedup_bands *b;
-    struct device *gpu;
     int next; /* band that is to be done */
     pthread_mutex_t lock;
     struct err *e;
     int failed;
 };
 
-/* Bands of which this thread finds the buckets, on a device. */
-static int index_some(struct index_work *w, struct device *dev, struct err *e)
+/* Bands of which this thread finds the buckets. */
+static int index_some(struct index_work *w, struct err *e)
 {
     struct dedup_bands *b = w->b;
-    size_t bytes = b->docs * (size_t)b->bands * sizeof *b->key;
-    void *keys = b->key, *member = NULL, *start = NULL;
-    int rc = device_alloc(dev, &member, (b->docs + 1) * sizeof(uint32_t), e), k;
+    struct dedup_buckets f = {.docs = b->docs, .stride = (size_t)b->bands};
+    int rc = 0, k;
 
-    if (rc == 0)
-        rc = device_alloc(dev, &start, (b->docs / 2 + 2) * sizeof(uint32_t), e);
-    if (rc == 0 && w->gpu)
-        rc = device_alloc(dev, &keys, bytes, e);
-    if (rc == 0 && w->gpu)
-        rc = device_put(dev, keys, b->key, bytes, e);
+    f.room = malloc((2 * b->docs + 1) * sizeof *f.room);
+    f.member = malloc((b->docs + 1) * sizeof *f.member);
+    f.start = malloc((b->docs / 2 + 2) * sizeof *f.start);
+    if (!f.room || !f.member || !f.start)
+        rc = err_set(e, ERR_NOMEM, "out of memory for the buckets of %zu documents", b->docs);
     while (rc == 0 && (k = __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED)) < b->bands)
-        rc = index_band(b, k, dev, keys, member, start, e);
-    device_free(dev, member);
-    device_free(dev, start);
-    if (keys != b->key)
-        device_free(dev, keys);
+        rc = index_band(b, k, &f, e);
+    free(f.room);
+    free(f.member);
+    free(f.start);
     return rc;
 }
 
 static void index_bands(void *arg, int thread)
 {
     struct index_work *w = arg;
-    struct device *own = NULL;
     struct err e = {0};
-    int rc = w->gpu ? 0 : device_open_dedup(&own, "cpu", 1, NULL, &e);
+    int rc = index_some(w, &e);
 
     (void)thread;
-    if (rc == 0)
-        rc = index_some(w, w->gpu ? w->gpu : own, &e);
-    device_close(own);
     if (rc < 0) {
         pthread_mutex_lock(&w->lock);
         if (!w->failed && w->e)
@@ -143,12 +127,12 @@ static void index_bands(void *arg, int thread)
     }
 }
 
-int dedup_bands_index(struct dedup_bands *b, struct device *gpu, int jobs, struct err *e)
+int dedup_bands_index(struct dedup_bands *b, int jobs, struct err *e)
 {
-    struct index_work w = {.b = b, .gpu = gpu, .e = e};
+    struct index_work w = {.b = b, .e = e};
 
     pthread_mutex_init(&w.lock, NULL);
-    pool_run(gpu ? 1 : jobs < b->bands ? jobs : b->bands, index_bands, &w, NULL);
+    pool_run(jobs < b->bands ? jobs : b->bands, index_bands, &w, NULL);
     pthread_mutex_destroy(&w.lock);
     return w.failed;
 }

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
-#include "kernels/device.h"
+#include "kernels/band_keys.h"
 
 /* What is kept of one signature: kernels/band_keys.h. */
 struct band_record {
@@ -64,8 +64,8 @@ size_t dedup_bands_bytes(const struct dedup_bands *b);
 int dedup_bands_room(struct dedup_bands *b, size_t docs, struct err *e);
 /* The record of a document, valid until there is more room.  Keys of BUCKET_NONE meet nobody. */
 struct band_record dedup_bands_at(struct dedup_bands *b, size_t doc);
-/* Finds the buckets of two or more, on the GPU or, if that is NULL, with jobs threads. */
-int dedup_bands_index(struct dedup_bands *b, struct device *gpu, int jobs, struct err *e);
+/* Finds the buckets of two or more, with jobs threads. */
+int dedup_bands_index(struct dedup_bands *b, int jobs, struct err *e);
 
 /* The first band in which two documents share a bucket; -1: there is none. */
 int dedup_bands_meet(const struct dedup_bands *b, uint32_t a, uint32_t other);

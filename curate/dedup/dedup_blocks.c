@@ -34,15 +34,6 @@ struct blocks {
     uint64_t n_before;
 };
 
-/* Hashes of shingles that a thread holds while it compares: a 64th of the memory, little enough for a cache
- * of the CPU. */
-static size_t hashes_at_once(const struct dedup_plan *p)
-{
-    size_t share = (size_t)p->memory / 64 / (size_t)p->jobs / sizeof(uint64_t);
-
-    return p->gpu || share < 1 << 15 ? share : 1 << 15;
-}
-
 /* ---- a block ---- */
 
 static bool stays(const struct blocks *b, const struct member *m)
@@ -90,16 +81,18 @@ static int run_block(struct blocks *b, size_t fixed, bool fixed_only, struct err
     const struct dedup_plan *p = b->p;
     struct dedup_listener listener = {tell_pair, b};
     struct dedup_block k = {.bands = &b->bands, .set = b->set, .sets = &p->store->sets, .fixed = (uint32_t)fixed,
-                            .fixed_only = fixed_only, .gpu = p->gpu, .hashes = hashes_at_once(p),
-                            .index_memory = (size_t)p->memory / 4};
+                            .fixed_only = fixed_only, .index_memory = (size_t)p->memory / 4, .laps = p->laps};
+    uint64_t t = laps_now();
     int rc;
 
     TRY(dedup_bands_init(&b->bands, p->bands, p->rows, e));
     rc = load(b, e);
+    t = laps_add(p->laps, LAP_LOAD, t);
     for (uint32_t i = 0; i < b->docs; i++)
         b->own[i] = (struct dedup_fate){.survivor = stays(b, &b->doc[i]) ? i : UINT32_MAX, .similarity = 1};
     if (rc == 0)
-        rc = dedup_bands_index(&b->bands, p->gpu, p->jobs, e);
+        rc = dedup_bands_index(&b->bands, p->jobs, e);
+    laps_add(p->laps, LAP_BUCKETS, t);
     if (rc == 0)
         rc = dedup_cluster(&k, p->threshold, p->jobs, p->listener ? &listener : NULL, b->own, b->t, e);
     dedup_bands_free(&b->bands);
@@ -250,7 +243,7 @@ static void measure_some(void *arg, int thread)
     struct dedup_compare *c;
     struct err e = {0};
     size_t i, left;
-    int rc = dedup_compare_new(&c, &p->store->sets, p->gpu, hashes_at_once(p), &e);
+    int rc = dedup_compare_new(&c, &p->store->sets, &e);
 
     (void)thread;
     while (rc == 0 && (i = __atomic_fetch_add(&w->next, AT_ONCE, __ATOMIC_RELAXED)) < w->n) {
@@ -272,7 +265,7 @@ static int measure_all(struct blocks *b, size_t n, struct err *e)
     struct measuring w = {.b = b, .n = n, .e = e};
 
     pthread_mutex_init(&w.lock, NULL);
-    pool_run(b->p->gpu ? 1 : b->p->jobs, measure_some, &w, NULL);
+    pool_run(b->p->jobs, measure_some, &w, NULL);
     pthread_mutex_destroy(&w.lock);
     return w.failed;
 }
@@ -453,13 +446,14 @@ static void close_blocks(struct blocks *b)
 int dedup_blocks_decide(const struct dedup_plan *p, struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
 {
     struct blocks b = {.p = p, .fate = fate, .t = t, .before = {.fd = -1}};
-    uint64_t *count;
+    uint64_t *count, now = laps_now();
     int rc;
 
     *t = (struct dedup_tally){0};
     for (uint64_t i = 0; i < p->store->n; i++)
         fate[i].similarity = 0;
     TRY(dedup_links_find(p->store, &fate->survivor, sizeof *fate, p->memory, p->jobs, e));
+    laps_add(p->laps, LAP_LINKS, now);
     count = calloc(RANGES, sizeof *count);
     rc = count ? open_blocks(&b, e) : err_set(e, ERR_NOMEM, "out of memory");
     if (rc == 0)

@@ -20,10 +20,10 @@ struct dedup_plan {
     int64_t memory; /* bytes, beside the 8 a document of the answer */
     int jobs;
     const char *dir; /* for temporary files, as spill_open has it */
-    struct device *gpu; /* for buckets and comparing; NULL: the CPU */
     /* verify only, may be NULL: told of all pairs of candidates that have the similarity, by their numbers, in no order
      * that can be relied on; of a pair the lesser is first, or one that always stays */
     const struct dedup_listener *listener;
+    struct laps *laps; /* or NULL */
 };
 
 /* fate[documents of the store]: filled. */

@@ -9,7 +9,7 @@
 /* Documents are taken a batch at a time: first each is compared, in parallel, with the
  * survivors of earlier batches; then those left with one another; then, in order, it is
  * decided which of these stay.  That gives what one document at a time would give.
- * A thread takes one document of it after the other, or for a GPU its share at once.
+ * A thread takes one document of it after the other.
  *
  * A bucket in which CROWD documents stay is crowded: pages of a template, or a page changed again
  * and again.  Those of crowded buckets are found by the rare shingles that they share
@@ -38,7 +38,6 @@ struct clustering {
     struct dedup_tally *t;
 
     uint32_t first, last; /* the batch */
-    uint32_t step;        /* documents that a thread takes */
     int (*look)(struct worker *w, uint32_t doc, struct err *e);
     int (*take)(struct worker *w, const struct set_pair *similar, struct err *e);
     struct match *match[BATCH]; /* ascending */
@@ -47,7 +46,6 @@ struct clustering {
     struct prefix prefix;       /* of the one that is put in */
     uint32_t next;              /* document to be taken by a thread */
     struct worker *worker;
-    pthread_mutex_t gpu;  /* one thread at a time has it */
     pthread_mutex_t lock;
     struct err *e;
     int failed;
@@ -61,6 +59,7 @@ struct worker {
     size_t n;
     struct prefix prefix;
     struct prefix_found found;
+    uint64_t verifying; /* nanoseconds of this phase */
 };
 
 static struct bucket *bucket_of(const struct dedup_bands *b, uint32_t doc, int k)
@@ -74,15 +73,12 @@ static struct bucket *bucket_of(const struct dedup_bands *b, uint32_t doc, int k
 static int compare(struct worker *w, struct err *e)
 {
     struct clustering *c = w->c;
-    int rc;
+    uint64_t t = laps_now();
 
-    if (c->k->gpu)
-        pthread_mutex_lock(&c->gpu);
-    rc = dedup_compare_run(w->compare, c->k->set, c->threshold, w->pair, w->n, e);
-    if (c->k->gpu)
-        pthread_mutex_unlock(&c->gpu);
-    if (rc < 0)
-        return rc;
+    if (!w->n)
+        return 0;
+    TRY(dedup_compare_run(w->compare, c->k->set, c->threshold, w->pair, w->n, e));
+    w->verifying += laps_now() - t;
     for (size_t i = 0; i < w->n; i++)
         if (w->pair[i].similarity >= c->threshold)
             TRY(c->take(w, &w->pair[i], e));
@@ -230,17 +226,19 @@ static void work(void *arg, int thread)
     struct clustering *c = arg;
     struct worker *w = &c->worker[thread];
     struct err e = {0};
-    uint32_t doc, end;
+    uint64_t t = laps_now();
+    uint32_t doc;
     int rc = 0;
 
     w->n = 0;
-    while (rc == 0 && (doc = __atomic_fetch_add(&c->next, c->step, __ATOMIC_RELAXED)) < c->last) {
-        end = c->last - doc < c->step ? c->last : doc + c->step;
-        for (; doc < end && rc == 0; doc++)
-            rc = c->look(w, doc, &e);
+    w->verifying = 0;
+    while (rc == 0 && (doc = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->last) {
+        rc = c->look(w, doc, &e);
         if (rc == 0)
             rc = compare(w, &e);
     }
+    laps_more(c->k->laps, LAP_VERIFY, w->verifying);
+    laps_more(c->k->laps, LAP_CANDIDATES, laps_now() - t - w->verifying);
     if (rc < 0) {
         pthread_mutex_lock(&c->lock);
         if (!c->failed)
@@ -366,13 +364,12 @@ static int sweep(struct clustering *c, int jobs)
 static int workers_open(struct clustering *c, int jobs, struct err *e)
 {
     pthread_mutex_init(&c->lock, NULL);
-    pthread_mutex_init(&c->gpu, NULL);
     c->worker = calloc((size_t)jobs, sizeof *c->worker);
     if (!c->worker)
         return err_set(e, ERR_NOMEM, "out of memory for %d threads", jobs);
     for (int i = 0; i < jobs; i++) {
         c->worker[i].c = c;
-        TRY(dedup_compare_new(&c->worker[i].compare, c->k->sets, c->k->gpu, c->k->hashes, e));
+        TRY(dedup_compare_new(&c->worker[i].compare, c->k->sets, e));
     }
     return 0;
 }
@@ -396,12 +393,12 @@ static void workers_close(struct clustering *c, int jobs)
     prefix_index_free(c->index);
     free(c->indexed);
     pthread_mutex_destroy(&c->lock);
-    pthread_mutex_destroy(&c->gpu);
 }
 
 static int verified(struct clustering *c, int jobs)
 {
     const struct dedup_block *k = c->k;
+    uint64_t t;
 
     for (c->first = 0; c->first < c->b->docs; c->first = c->last) {
         bool fixed = c->first < k->fixed;
@@ -415,7 +412,9 @@ static int verified(struct clustering *c, int jobs)
             continue;
         if (!fixed)
             TRY(run_phase(c, jobs, look_in_batch, take_match));
+        t = laps_now();
         TRY(decide(c));
+        laps_add(k->laps, LAP_DECIDE, t);
         if (c->index && prefix_index_full(c->index))
             TRY(sweep(c, jobs));
     }
@@ -426,12 +425,13 @@ int dedup_cluster(const struct dedup_block *k, double threshold, int jobs, const
                   struct dedup_fate *fate, struct dedup_tally *t, struct err *e)
 {
     struct clustering c = {.k = k, .b = k->bands, .threshold = threshold, .listener = listener,
-                           .fate = fate, .t = t, .e = e, .least = dedup_bands_least(k->bands, threshold),
-                           .step = k->gpu ? (uint32_t)((BATCH + jobs - 1) / jobs) : 1};
+                           .fate = fate, .t = t, .e = e, .least = dedup_bands_least(k->bands, threshold)};
+    uint64_t now = laps_now();
     int rc = workers_open(&c, jobs, e);
 
     if (rc == 0)
         rc = verified(&c, jobs);
     workers_close(&c, jobs);
+    laps_add(k->laps, LAP_CLUSTERS, now);
     return rc;
 }

@@ -10,18 +10,18 @@
 #define CURATE_DEDUP_CLUSTERS_H
 
 #include "curate/dedup/dedup_bands.h"
+#include "curate/dedup/dedup_laps.h"
 #include "curate/dedup/dedup_sets.h"
 
 /* The documents of bands, which is indexed; buckets change, so once only. */
 struct dedup_block {
     struct dedup_bands *bands;
     const struct set_ref *set; /* of each */
-    const struct spill *sets;
+    const struct set_files *sets;
     uint32_t fixed;  /* the fate of the first so many is settled: nobody compares them with one another */
     bool fixed_only; /* the others are compared with those alone */
-    struct device *gpu;    /* that compares; NULL: the CPU does */
-    size_t hashes;         /* as dedup_compare_new has it, for each thread */
-    size_t index_memory;   /* bytes for the index of crowded buckets */
+    size_t index_memory; /* bytes for the index of crowded buckets */
+    struct laps *laps;   /* or NULL */
 };
 
 struct dedup_fate {

@@ -10,13 +10,13 @@
 #include "base/log.h"
 #include "curate/dedup/dedup_best.h"
 #include "curate/dedup/dedup_bloom.h"
-#include "curate/dedup/dedup_hash.h"
 #include "curate/dedup/dedup_ids.h"
 #include "curate/dedup/dedup_key.h"
 #include "curate/dedup/dedup_normal.h"
 #include "curate/dedup/dedup_set.h"
 #include "curate/stream/doc_name.h"
 #include "curate/stream/note_index.h"
+#include "kernels/text_hash.h"
 
 struct exact {
     struct dedup_exact_conf conf;
@@ -32,26 +32,20 @@ struct exact {
     double mistaken;          /* documents that are expected to have gone by its mistakes */
     /* or at the end */
     struct dedup_best *best;
-    struct device *gpu, *cpu; /* gpu NULL: each thread hashes; cpu: for notes of a run with a GPU */
-    struct dedup_hash *hash;  /* of notes without a key */
     struct file_group files;  /* the index, written, and not yet under its name */
 };
 
-/* The note of a document: this, then its id; or, for a GPU, a key of NO_KEY, the text's length, the text, the
- * id.  (No text has that key but by a chance of 2^-128.) */
+/* The note of a document: this, then its id. */
 struct note {
     struct hash128 key;
     uint64_t rank; /* by the rule of what stays; the higher stays */
 };
-#define NO_KEY UINT64_MAX
 struct note_parts {
     struct note h;
-    bool has_key;
-    struct span text, id;
+    struct span id;
 };
 
 struct worker {
-    struct device *cpu; /* NULL: the GPU hashes */
     struct normal_scratch scratch;
     struct buf text;
 };
@@ -61,7 +55,6 @@ static void exact_thread_close(void *stage, void *thread)
     struct worker *w = thread;
 
     (void)stage;
-    device_close(w->cpu);
     normal_free(&w->scratch);
     buf_free(&w->text);
     free(w);
@@ -69,18 +62,9 @@ static void exact_thread_close(void *stage, void *thread)
 
 static int exact_thread_open(void *stage, void **thread, struct err *e)
 {
-    const struct exact *x = stage;
-    struct worker *w = calloc(1, sizeof *w);
-    int rc;
-
-    if (!w)
-        return err_set(e, ERR_NOMEM, "out of memory for a thread");
-    rc = x->gpu ? 0 : device_open_dedup(&w->cpu, "cpu", 1, NULL, e);
-    if (rc < 0)
-        exact_thread_close(stage, w);
-    else
-        *thread = w;
-    return rc;
+    (void)stage;
+    *thread = calloc(1, sizeof(struct worker));
+    return *thread ? 0 : err_set(e, ERR_NOMEM, "out of memory for a thread");
 }
 
 static int normalize(const struct exact *x, struct worker *w, struct span text, struct span *out, struct err *e)
@@ -123,10 +107,9 @@ static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *
 {
     struct exact *x = stage;
     struct worker *w = thread;
-    struct note h = {.key = {NO_KEY, NO_KEY}};
+    struct note h;
     struct span text, id;
-    uint64_t text_n;
-    size_t rest;
+    uint64_t hash[2];
     char *to;
 
     (void)v;
@@ -134,20 +117,14 @@ static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *
     TRY(dedup_keep_rank(x->conf.keep, x->conf.by, d, &h.rank, e));
     if (x->conf.keep == KEEP_BEST)
         dedup_seen_count(&x->ranks, h.rank > 0);
-    if (w->cpu)
-        TRY(dedup_hash_one(w->cpu, text, &h.key, e));
-    rest = w->cpu ? 0 : sizeof text_n + text.n;
-    to = doc_name(d, x->conf.places, &id) == 0 ? arena_alloc(d->arena, sizeof h + rest + id.n) : NULL;
+    ISA_PICK(text_hash_one)(text.p, text.n, hash);
+    h.key = (struct hash128){hash[0], hash[1]};
+    to = doc_name(d, x->conf.places, &id) == 0 ? arena_alloc(d->arena, sizeof h + id.n) : NULL;
     if (!to)
-        return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", text.n);
-    *note = (struct span){to, sizeof h + rest + id.n};
+        return err_set(e, ERR_NOMEM, "out of memory for an id");
+    *note = (struct span){to, sizeof h + id.n};
     memcpy(to, &h, sizeof h);
-    if (rest) {
-        text_n = text.n;
-        memcpy(to + sizeof h, &text_n, sizeof text_n);
-        memcpy(to + sizeof h + sizeof text_n, text.p, text.n);
-    }
-    memcpy(to + sizeof h + rest, id.p, id.n);
+    memcpy(to + sizeof h, id.p, id.n);
     return 0;
 }
 
@@ -155,22 +132,10 @@ static int exact_work(void *stage, void *thread, struct doc *d, struct verdict *
 
 static int parse_note(struct span note, struct note_parts *p, struct err *e)
 {
-    struct span rest = {note.p + sizeof p->h, note.n - sizeof p->h};
-    uint64_t text_n = 0;
-
     if (note.n < sizeof p->h)
         return err_set(e, ERR_IO, "a note of %zu bytes is none of exact duplicates", note.n);
     memcpy(&p->h, note.p, sizeof p->h);
-    p->has_key = p->h.key.lo != NO_KEY || p->h.key.hi != NO_KEY;
-    if (!p->has_key) {
-        if (rest.n >= sizeof text_n)
-            memcpy(&text_n, rest.p, sizeof text_n);
-        if (rest.n < sizeof text_n || text_n > rest.n - sizeof text_n)
-            return err_set(e, ERR_IO, "a note of %zu bytes is none of exact duplicates", note.n);
-        p->text = (struct span){rest.p + sizeof text_n, text_n};
-        rest = (struct span){p->text.p + text_n, rest.n - sizeof text_n - text_n};
-    }
-    p->id = rest;
+    p->id = (struct span){note.p + sizeof p->h, note.n - sizeof p->h};
     return 0;
 }
 
@@ -183,22 +148,11 @@ int dedup_exact_note_key(struct span note, uint64_t *key, struct err *e)
     return 0;
 }
 
-/* A key for a note without one, where the answer cannot wait. */
-static int hash_now(struct exact *x, struct note_parts *p, struct err *e)
-{
-    if (p->has_key)
-        return 0;
-    if (!x->cpu)
-        TRY(device_open_dedup(&x->cpu, "cpu", 1, NULL, e));
-    return dedup_hash_one(x->cpu, p->text, &p->h.key, e);
-}
-
 /* Adds to the filter.  1: the text is new; 0: it is not, or that is a mistake. */
-static int add_to_filter(struct exact *x, struct note_parts *p, struct err *e)
+static int add_to_filter(struct exact *x, const struct note_parts *p)
 {
     double rate = dedup_bloom_rate(&x->bloom);
 
-    TRY(hash_now(x, p, e));
     if (dedup_bloom_has(&x->bloom, p->h.key))
         return 0;
     x->mistaken += rate / (1 - rate); /* as many new ones went for each that stays */
@@ -209,11 +163,10 @@ static int add_to_filter(struct exact *x, struct note_parts *p, struct err *e)
 }
 
 /* Adds to the set.  1: the text is new; 0: document *number has it. */
-static int add_to_set(struct exact *x, struct note_parts *p, uint64_t *number, struct err *e)
+static int add_to_set(struct exact *x, const struct note_parts *p, uint64_t *number, struct err *e)
 {
     int rc;
 
-    TRY(hash_now(x, p, e));
     *number = x->ids.n;
     rc = hash_set_add(x->set, p->h.key.lo, p->h.key.hi, number);
     if (rc == 1 && id_list_add(&x->ids, p->id) < 0)
@@ -221,23 +174,11 @@ static int add_to_set(struct exact *x, struct note_parts *p, uint64_t *number, s
     return rc < 0 ? err_set(e, rc, "out of memory: %zu different texts so far", x->ids.n) : rc;
 }
 
-static int take_key(void *to, struct hash128 key, uint64_t rank, struct span id, struct err *e)
-{
-    struct exact *x = to;
-
-    return dedup_best_add(x->best, key, x->conf.keep == KEEP_LAST && rank != UINT64_MAX ? dedup_best_count(x->best) : rank,
-                          id, e);
-}
-
 /* A document of which the answer comes at the end. */
-static int settle(struct exact *x, struct note_parts *p, uint64_t rank, struct err *e)
+static int settle(struct exact *x, const struct note_parts *p, uint64_t rank, struct err *e)
 {
-    if (x->hash && !p->has_key)
-        return dedup_hash_add(x->hash, p->text, rank, p->id, e);
-    if (x->hash)
-        TRY(dedup_hash_finish(x->hash, e));
-    TRY(hash_now(x, p, e));
-    return take_key(x, p->h.key, rank, p->id, e);
+    return dedup_best_add(x->best, p->h.key,
+                          x->conf.keep == KEEP_LAST && rank != UINT64_MAX ? dedup_best_count(x->best) : rank, p->id, e);
 }
 
 /* A document of --against. */
@@ -251,8 +192,10 @@ static int take_outside(void *to, struct span note, struct err *e)
     x->outside++;
     if (x->best)
         return settle(x, &p, UINT64_MAX, e);
-    if (x->bloom.bits)
-        return add_to_filter(x, &p, e) < 0 ? e->code : 0;
+    if (x->bloom.bits) {
+        add_to_filter(x, &p);
+        return 0;
+    }
     return add_to_set(x, &p, &number, e) < 0 ? e->code : 0;
 }
 
@@ -308,7 +251,7 @@ static int exact_commit(void *stage, struct span note, struct verdict *v, struct
     if (!x->begun)
         TRY(begin(x, e));
     TRY(parse_note(note, &p, e));
-    rc = x->bloom.bits ? add_to_filter(x, &p, e) : add_to_set(x, &p, &number, e);
+    rc = x->bloom.bits ? add_to_filter(x, &p) : add_to_set(x, &p, &number, e);
     if (rc == 0 && x->bloom.bits) {
         verdict_drop(v, &dedup_exact_rules[1], 1, NAN);
     } else if (rc == 0) {
@@ -373,10 +316,6 @@ static int settled_resolve(void *stage, int jobs, struct err *e)
 
     if (!x->begun) /* there was no document */
         TRY(begin(x, e));
-    if (x->hash)
-        TRY(dedup_hash_finish(x->hash, e));
-    dedup_hash_close(x->hash);
-    x->hash = NULL;
     TRY(dedup_best_resolve(x->best, x->conf.keep == KEEP_NONE, jobs, e));
     return x->conf.index ? write_index(x, e) : 0;
 }
@@ -440,9 +379,6 @@ static void exact_close(void *stage)
     dedup_bloom_close(&x->bloom);
     id_list_free(&x->ids);
     dedup_best_close(x->best);
-    dedup_hash_close(x->hash);
-    device_close(x->gpu);
-    device_close(x->cpu);
     opt_list_free(&x->conf.against);
     free(x);
 }
@@ -473,7 +409,7 @@ static const struct stage_ops exact_settled_ops = {
 
 void dedup_exact_conf_init(struct dedup_exact_conf *c)
 {
-    *c = (struct dedup_exact_conf){.batch = DEDUP_BATCH, .bloom_rate = 1e-6};
+    *c = (struct dedup_exact_conf){.bloom_rate = 1e-6};
 }
 
 static int check(const struct dedup_exact_conf *c, struct err *e)
@@ -485,14 +421,11 @@ static int check(const struct dedup_exact_conf *c, struct err *e)
         TRY(dedup_size_check(c->cluster_size, e));
     if (c->memory && c->memory < 64 << 20)
         return err_set(e, ERR_ARG, "memory of less than 64M");
-    if (c->bloom_count && (c->keep != KEEP_FIRST || c->memory || c->index || c->cluster_size || c->device == DEDUP_CUDA))
+    if (c->bloom_count && (c->keep != KEEP_FIRST || c->memory || c->index || c->cluster_size))
         return err_set(e, ERR_ARG, "a Bloom filter keeps the first and knows no more: no --keep, --memory, --index, "
-                       "--cluster-size, --device cuda");
+                       "--cluster-size");
     return 0;
 }
-
-/* Of a bound on memory, the share of a batch for a GPU. */
-enum { BATCHES = 8 };
 
 static int open_parts(struct exact *x, const struct dedup_exact_conf *c, struct err *e)
 {
@@ -505,10 +438,7 @@ static int open_parts(struct exact *x, const struct dedup_exact_conf *c, struct 
     TRY(notes_list(&x->conf.against, &c->against, e));
     if (c->bloom_count)
         return dedup_bloom_open(&x->bloom, (uint64_t)c->bloom_count, c->bloom_rate, e);
-    TRY(dedup_device_open(&x->gpu, c->device, e));
-    if (x->gpu)
-        TRY(dedup_hash_open(&x->hash, x->gpu, (size_t)c->batch, (size_t)memory / BATCHES, take_key, x, e));
-    if (x->gpu || c->keep != KEEP_FIRST || c->memory || c->index || c->cluster_size)
+    if (c->keep != KEEP_FIRST || c->memory || c->index || c->cluster_size)
         return dedup_best_open(&x->best, c->dir, memory, e);
     x->set = hash_set_new();
     return x->set ? 0 : err_set(e, ERR_NOMEM, "out of memory");

@@ -4,14 +4,12 @@
  * Texts are told apart by their XXH3-128 (two different ones among 10^10 collide with
  * probability 10^-19).  When the first document of a text is to stay and nothing bounds the
  * memory, documents are answered as they come; else all are seen first, on disk
- * (curate/dedup/dedup_best.h).  For a GPU, which always sees all first, texts are collected and hashed in
- * batches (curate/dedup/dedup_hash.h).
+ * (curate/dedup/dedup_best.h).
  */
 #ifndef CURATE_DEDUP_EXACT_H
 #define CURATE_DEDUP_EXACT_H
 
 #include "base/opt.h"
-#include "curate/dedup/dedup_device.h"
 #include "curate/dedup/dedup_keep.h"
 #include "curate/stream/stage.h"
 
@@ -34,10 +32,8 @@ struct dedup_exact_conf {
     struct opt_list against; /* files of documents, or indexes, whose texts go */
     const char *index;       /* file for the index of the documents that stay; NULL: none */
     const char *dir;         /* for temporary files; NULL: $TMPDIR or /tmp */
-    int device;              /* enum dedup_device */
-    int64_t batch;           /* documents that a GPU is given at once, at most */
 };
-/* The first stays, bytes as they are, memory without a bound, on the CPU. */
+/* The first stays, bytes as they are, memory without a bound. */
 void dedup_exact_conf_init(struct dedup_exact_conf *c);
 #define DEDUP_EXACT_OPTS(c)                                                                              \
     OPT_STR(0, "key", &(c).key, "FIELD", "compare this field, or what this JSON pointer leads to, not the text"), \
@@ -55,19 +51,17 @@ void dedup_exact_conf_init(struct dedup_exact_conf *c);
     OPT_IN_LIST(0, "against", &(c).against, "FILE", "drop what this file of documents, or index, has as well"), \
     OPT_OUT(0, "index", &(c).index, "FILE", "write an index of what stays, for --against"),              \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX, "memory for comparing, from 64M; the rest is on disk; 0: no bound"), \
-    OPT_ENUM(0, "device", &(c).device, DEDUP_DEVICES, "what hashes; auto: a GPU if one works"),          \
-    OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents that a GPU is given at once, as memory allows"), \
     OPT_FOLDER(0, "tmp", &(c).dir, "DIR", "for temporary files, 72 bytes a document and its id")
 
 /* Why it drops documents. */
 extern const struct stage_rule dedup_exact_rules[];
 /* Makes the stage; its state is freed by ops->close.  Strings in conf must outlive it.  ERR_ARG,
- * ERR_IO, ERR_NOMEM; ERR_UNSUPPORTED: why there is no GPU. */
+ * ERR_IO, ERR_NOMEM. */
 int dedup_exact_stage_open(struct stage *st, const struct dedup_exact_conf *conf, struct err *e);
 
 /* ---- for ranks that share the documents (curate/dedup/dedup_ranks.h), at the end only ---- */
 
-/* 64 bits of what is compared, of a note made on a CPU.  ERR_IO: it is no note of this stage. */
+/* 64 bits of what is compared, of a note.  ERR_IO: it is no note of this stage. */
 int dedup_exact_note_key(struct span note, uint64_t *key, struct err *e);
 /* A note of a document that only others are held against; before all that commit is given. */
 int dedup_exact_outside(void *stage, struct span note, struct err *e);

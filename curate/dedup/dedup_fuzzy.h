@@ -2,8 +2,8 @@
  *
  * Shingles and signature in parallel; the records collected in order, on disk; then links,
  * buckets, verification and clusters, within a bound of memory; then each document is told
- * its fate.  On a CPU a document is signed by the thread that has its shingles; for a GPU they are collected
- * and signed in batches (curate/dedup/dedup_sign.h).  What comes out is the same.
+ * its fate.  Each thread puts aside the shingles that it makes and signs them, on a GPU many documents at a
+ * time (curate/dedup/dedup_sign.h); what comes out is the same.
  */
 #ifndef CURATE_DEDUP_FUZZY_H
 #define CURATE_DEDUP_FUZZY_H
@@ -39,7 +39,8 @@ struct dedup_fuzzy_conf {
     bool texts;           /* documents have their texts from their files as they are there, so that an index can name these;
                              else it has a set file in any case */
     int device;           /* enum dedup_device */
-    int64_t batch;        /* documents that a GPU is given at once, at most */
+    int64_t batch;        /* documents after which a thread gives a GPU what it has, at the latest */
+    bool own_notes;       /* the notes stay in this process: they are small, and their shingles are on disk before commit */
 };
 #define DEDUP_FUZZY_MEMORY (INT64_C(1) << 30)
 /* Preset auto, threshold .8, verified, clusters over 1000 reported, on the CPU. */
@@ -71,8 +72,8 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
              "with the shingles beside it, in FILE.sets; else their texts are read again"),             \
     OPT_SIZE(0, "memory", &(c).memory, 0, INT64_MAX,                                                    \
              "memory for comparing, from 128M and 8 bytes a document; 0: 1G, or what it takes"),        \
-    OPT_ENUM(0, "device", &(c).device, DEDUP_DEVICES, "what signs and compares; auto: a GPU if one works"), \
-    OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents that a GPU is given at once, as memory allows"), \
+    OPT_ENUM(0, "device", &(c).device, DEDUP_DEVICES, "what signs; auto: a GPU if one works"), \
+    OPT_INT(0, "batch", &(c).batch, 1, INT32_MAX, "documents after which a thread gives a GPU what it has, at the latest"), \
     OPT_FOLDER(0, "tmp", &(c).dir, "DIR", "for temporary files, 1.5 times the text and 500 bytes a document")
 
 /* Names the preset, if it is to be that of an index in `against`, which is looked at, or else the default.  ERR_UNSUPPORTED:

@@ -114,7 +114,7 @@ static int put_in_index(const struct fuzzy *f, struct index_out *x, uint64_t n, 
     if (buf_reserve(set, d.set.size * sizeof *key) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for %" PRIu64 " shingles", d.set.size);
     hash = bytes = set->p;
-    TRY(spill_read(&f->store.sets, d.set.at * sizeof *key, bytes, d.set.size * sizeof *key, e));
+    TRY(set_files_read(&f->store.sets, d.set, bytes, e));
     if (d.set.size)
         TRY(dedup_store_record(&f->store, n, &r, e));
     return index_out_put(x, fuzzy_shown(f, name), doc_name_place(name), hash, d.set.size, d.set.size ? &r : NULL, e);
@@ -210,7 +210,8 @@ static int decide(struct fuzzy *f, int jobs, struct err *e)
     struct dedup_listener listener = {dedup_pairs_put, NULL};
     struct dedup_plan plan = {.store = &f->store, .bands = f->n_bands, .rows = f->n_rows,
                               .threshold = f->conf.threshold, .verify = f->conf.verify,
-                              .memory = dedup_fuzzy_memory_left(f, f->store.n), .jobs = jobs, .dir = f->conf.dir, .gpu = f->gpu};
+                              .memory = dedup_fuzzy_memory_left(f, f->store.n), .jobs = jobs, .dir = f->conf.dir,
+                              .laps = &f->laps};
 
     if (f->conf.pairs) {
         TRY(dedup_pairs_open(&f->pairs, f->store.n, f->conf.dir, e));
@@ -224,16 +225,6 @@ static int decide(struct fuzzy *f, int jobs, struct err *e)
     return 0;
 }
 
-/* All documents have their records. */
-static int end_signs(struct fuzzy *f, struct err *e)
-{
-    int rc = f->sign ? dedup_sign_finish(f->sign, e) : 0;
-
-    dedup_sign_close(f->sign);
-    f->sign = NULL;
-    return rc;
-}
-
 static int put_hit(void *hits, const struct against_hit *x, struct err *e)
 {
     struct member m = member_of_pair(x->place, x->key);
@@ -244,7 +235,7 @@ static int put_hit(void *hits, const struct against_hit *x, struct err *e)
 /* The documents of --against that the run's have to be held against. */
 static int take_others(struct fuzzy *f, int jobs, struct err *e)
 {
-    struct stage st = {&dedup_fuzzy_ops, f};
+    struct stage st = {&dedup_fuzzy_outside_ops, f};
     int64_t memory = dedup_fuzzy_memory_left(f, f->store.n);
     struct members hits;
     int rc = members_open(&hits, (size_t)memory / 4 / sizeof(struct member), f->conf.dir, e);
@@ -258,22 +249,28 @@ static int take_others(struct fuzzy *f, int jobs, struct err *e)
     if (rc == 0)
         rc = dedup_against_give(f->against, &hits, &st, 0, 1, dedup_fuzzy_take_outside, f, e);
     members_close(&hits);
-    return rc < 0 ? rc : end_signs(f, e);
+    return rc < 0 ? rc : dedup_fuzzy_end_signs(f, e);
 }
 
 int dedup_fuzzy_resolve(void *stage, int jobs, struct err *e)
 {
     struct fuzzy *f = stage;
+    uint64_t t;
 
-    TRY(end_signs(f, e));
+    if (f->gpu)
+        TRY(dedup_gpu_settle(f->gpu, e));
+    TRY(dedup_fuzzy_end_signs(f, e));
     TRY(take_others(f, jobs, e));
     TRY(dedup_store_flush(&f->store, e));
     f->fate = malloc((f->store.n + 1) * sizeof *f->fate);
     if (!f->fate)
         return err_set(e, ERR_NOMEM, "out of memory for %" PRIu64 " documents", f->store.n);
     TRY(decide(f, jobs, e));
+    t = laps_now();
     TRY(count_clusters(f, e));
     TRY(write_lines(f, f->conf.report, &f->divert_report, give_report, e));
     TRY(write_lines(f, f->conf.clusters, &(struct dedup_taker){0}, give_clusters, e));
-    return f->conf.index && !f->divert_pairs.take ? write_index(f, e) : 0;
+    TRY(f->conf.index && !f->divert_pairs.take ? write_index(f, e) : 0);
+    laps_add(&f->laps, LAP_WRITE, t);
+    return 0;
 }

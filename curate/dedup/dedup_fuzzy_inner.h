@@ -15,9 +15,12 @@ struct fuzzy {
     char kind[96];       /* of indexes */
     struct minhash minhash;
     struct dedup_bands shape; /* for records; holds none */
-    struct device *gpu;       /* NULL: the CPU does it all */
-    struct dedup_sign *sign;  /* of notes without a record, */
-    struct device *cpu;       /* by this if there is no GPU */
+    struct dedup_gpu *gpu;    /* NULL: the CPU signs */
+    struct dedup_sign_conf signs;
+    struct idle_signer { struct dedup_signer *signer; struct idle_signer *next; } *idle; /* that no thread has */
+    pthread_mutex_t lock;     /* idle */
+    struct dedup_signer *signer; /* of notes that come without a record */
+    struct laps laps;         /* enum dedup_lap */
     bool sets;                /* of an index: beside it */
     struct dedup_seen ranks;  /* of --by */
     struct dedup_store store;
@@ -32,12 +35,15 @@ struct fuzzy {
     struct file_group files; /* written, and not yet under their names */
 };
 
-extern const struct stage_ops dedup_fuzzy_ops;
+/* The stage, to make notes that others than its own commit take. */
+extern const struct stage_ops dedup_fuzzy_outside_ops;
 
 /* What the bound leaves for finding clusters among that many documents; less than it takes if they are too many. */
 int64_t dedup_fuzzy_memory_left(const struct fuzzy *f, uint64_t docs);
 /* As dedup_fuzzy_outside, of the struct fuzzy. */
 note_taker dedup_fuzzy_take_outside;
+/* All documents so far have their records; the signers go. */
+int dedup_fuzzy_end_signs(struct fuzzy *f, struct err *e);
 /* Functions of the stage. */
 int dedup_fuzzy_resolve(void *stage, int jobs, struct err *e);
 

@@ -25,7 +25,7 @@ struct list {
 
 struct prefix_index {
     const struct set_ref *set;
-    const struct spill *sets;
+    const struct set_files *sets;
     double t;          /* the threshold, so much less that no rounding loses a pair */
     uint16_t *count;   /* of the shingles of each hash */
     int count_shift;   /* to the counter: the first bits */
@@ -48,7 +48,7 @@ void prefix_free(struct prefix *x)
     *x = (struct prefix){0};
 }
 
-int prefix_index_new(struct prefix_index **out, const struct set_ref *set, const struct spill *sets, double threshold,
+int prefix_index_new(struct prefix_index **out, const struct set_ref *set, const struct set_files *sets, double threshold,
                      uint64_t hashes, size_t memory, struct err *e)
 {
     struct prefix_index *p = calloc(1, sizeof *p);
@@ -99,7 +99,7 @@ static int read_set(const struct prefix_index *p, uint32_t doc, uint64_t **to, s
 
     if (mem_room(to, cap, n, sizeof **to) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", n);
-    return n ? spill_read(p->sets, p->set[doc].at * sizeof **to, *to, n * sizeof **to, e) : 0;
+    return set_files_read(p->sets, p->set[doc], *to, e);
 }
 
 uint16_t *prefix_index_counts(struct prefix_index *p, size_t *n)

@@ -19,6 +19,8 @@
 #ifndef CURATE_DEDUP_PREFIX_H
 #define CURATE_DEDUP_PREFIX_H
 
+#include <stdbool.h>
+
 #include "curate/dedup/dedup_sets.h"
 
 /* The first shingles of a set: keys by which they are ordered, ascending; equal keys are taken for one shingle. */
@@ -31,7 +33,7 @@ void prefix_free(struct prefix *x);
 
 struct prefix_index;
 /* For documents of which the sets are set[]; hashes: of all that will be counted together.  About `memory` bytes. */
-int prefix_index_new(struct prefix_index **p, const struct set_ref *set, const struct spill *sets, double threshold,
+int prefix_index_new(struct prefix_index **p, const struct set_ref *set, const struct set_files *sets, double threshold,
                      uint64_t hashes, size_t memory, struct err *e);
 void prefix_index_free(struct prefix_index *p);
 /* All documents that will be asked for, one after the other, before the first prefix. */

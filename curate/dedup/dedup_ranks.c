@@ -621,13 +621,10 @@ static int open_exact(struct sharded *s, const struct dedup_exact_conf *c, struc
 {
     struct dedup_exact_conf own = *c;
 
-    if (c->device == DEDUP_CUDA)
-        return cpu_only(e);
     if (c->bloom_count)
         return err_set(e, ERR_UNSUPPORTED, "--bloom-count is not for several ranks, which compare exactly");
     s->dir = c->dir;
     s->cluster_size = c->cluster_size;
-    own.device = DEDUP_CPU;
     s->index = c->index;
     s->memory = own.memory = c->memory ? c->memory : 1 << 30; /* so that all are seen before one is decided */
     own.index = NULL;

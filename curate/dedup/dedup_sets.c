@@ -1,137 +1,131 @@
 #include "curate/dedup/dedup_sets.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "kernels/mirror.h"
+#include "base/mem.h"
 
-enum { PAIRS = 4096 }; /* at a time */
+/* The elements of one set.  0 marks free slots, and is remembered apart. */
+struct table {
+    uint64_t *slot;
+    size_t cap, mask;
+    int shift; /* to the slot: the first bits of a product */
+    bool zero;
+};
 
 struct dedup_compare {
-    const struct spill *sets;
-    struct device *dev;
-    bool own; /* dev */
-    size_t most;
-    struct mirror hash, begin, end, a, b, common;
-    struct set_pair *pair[PAIRS]; /* that are in there */
-    size_t n_pairs, n_sets, used;
-    uint64_t last; /* where the last a begins, and its number */
-    uint32_t last_number;
+    const struct set_files *sets;
+    struct table a;
+    uint64_t at; /* where the set in the table begins; UINT64_MAX: there is none */
+    uint64_t *hash; /* of the set that was read last */
+    size_t hash_cap;
 };
+
+int set_files_read(const struct set_files *f, struct set_ref set, uint64_t *hash, struct err *e)
+{
+    uint64_t place = set.at & ((UINT64_C(1) << SET_FILE_SHIFT) - 1);
+
+    return set.size ? spill_read(f->file[set.at >> SET_FILE_SHIFT], place * sizeof *hash, hash, set.size * sizeof *hash, e) : 0;
+}
+
+int dedup_compare_new(struct dedup_compare **out, const struct set_files *sets, struct err *e)
+{
+    *out = calloc(1, sizeof **out);
+    if (!*out)
+        return err_set(e, ERR_NOMEM, "out of memory for a thread");
+    (*out)->sets = sets;
+    return 0;
+}
 
 void dedup_compare_free(struct dedup_compare *c)
 {
-    struct mirror *m;
-
     if (!c)
         return;
-    m = c->dev ? &c->hash : NULL;
-    for (; m && m <= &c->common; m++)
-        mirror_free(c->dev, m);
-    if (c->own)
-        device_close(c->dev);
+    free(c->a.slot);
+    free(c->hash);
     free(c);
 }
 
-static int open_parts(struct dedup_compare *c, struct err *e)
+static size_t slot_of(const struct table *t, uint64_t h)
 {
-    c->own = !c->dev;
-    if (c->own)
-        TRY(device_open_dedup(&c->dev, "cpu", 1, NULL, e));
-    TRY(mirror_room(c->dev, &c->begin, 2 * PAIRS * sizeof(int64_t), e));
-    TRY(mirror_room(c->dev, &c->end, 2 * PAIRS * sizeof(int64_t), e));
-    TRY(mirror_room(c->dev, &c->a, PAIRS * sizeof(uint32_t), e));
-    TRY(mirror_room(c->dev, &c->b, PAIRS * sizeof(uint32_t), e));
-    return mirror_room(c->dev, &c->common, PAIRS * sizeof(uint32_t), e);
+    return h * 0x9E3779B97F4A7C15ull >> t->shift;
 }
 
-int dedup_compare_new(struct dedup_compare **out, const struct spill *sets, struct device *gpu, size_t hashes, struct err *e)
+/* Makes the table of n elements. */
+static int load(struct table *t, const uint64_t *hash, size_t n, struct err *e)
 {
-    struct dedup_compare *c = calloc(1, sizeof *c);
-    int rc;
+    size_t cap = 64;
 
-    *out = NULL;
-    if (!c)
-        return err_set(e, ERR_NOMEM, "out of memory for a thread");
-    c->sets = sets;
-    c->dev = gpu;
-    c->most = hashes;
-    rc = open_parts(c, e);
-    if (rc < 0)
-        dedup_compare_free(c);
-    else
-        *out = c;
-    return rc;
-}
-
-/* The pairs that have been put in. */
-static int run(struct dedup_compare *c, const struct set_ref *set, struct err *e)
-{
-    struct ragged sets = {(int64_t)c->n_sets, (int64_t)c->used, c->begin.on, c->end.on};
-    struct set_common p = {sets, c->hash.on, (int64_t)c->n_pairs, c->a.on, c->b.on, c->common.on};
-    const uint32_t *common = c->common.host;
-    size_t n = c->n_pairs;
-
-    if (!n)
-        return 0;
-    TRY(mirror_put(c->dev, &c->hash, c->used * sizeof(uint64_t), e));
-    TRY(mirror_put(c->dev, &c->begin, c->n_sets * sizeof(int64_t), e));
-    TRY(mirror_put(c->dev, &c->end, c->n_sets * sizeof(int64_t), e));
-    TRY(mirror_put(c->dev, &c->a, n * sizeof(uint32_t), e));
-    TRY(mirror_put(c->dev, &c->b, n * sizeof(uint32_t), e));
-    TRY(c->dev->dedup->set_common(c->dev, &p, e));
-    TRY(mirror_get(c->dev, &c->common, n * sizeof(uint32_t), e));
-    TRY(device_sync(c->dev, e));
+    for (t->shift = 64 - 6; cap < 2 * n; cap *= 2)
+        t->shift--;
+    if (mem_room(&t->slot, &t->cap, cap, sizeof *t->slot) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for the elements of a set");
+    memset(t->slot, 0, cap * sizeof *t->slot);
+    t->mask = cap - 1;
+    t->zero = false;
     for (size_t i = 0; i < n; i++) {
-        struct set_pair *s = c->pair[i];
-        s->similarity = (double)common[i] / (double)(set[s->a].size + set[s->b].size - common[i]);
+        size_t at = slot_of(t, hash[i]);
+        if (hash[i] == 0) {
+            t->zero = true;
+            continue;
+        }
+        while (t->slot[at])
+            at = (at + 1) & t->mask;
+        t->slot[at] = hash[i];
     }
-    c->n_pairs = c->n_sets = c->used = 0;
-    c->last = UINT64_MAX;
     return 0;
 }
 
-/* Reads a set; there is room.  Its number. */
-static int put_set(struct dedup_compare *c, struct set_ref set, uint32_t *number, struct err *e)
+/* How many of n elements the table has. */
+static uint64_t common(const struct table *t, const uint64_t *hash, size_t n)
 {
-    int64_t *begin = c->begin.host, *end = c->end.host;
-    uint64_t *hash = (uint64_t *)c->hash.host + c->used;
+    uint64_t both = 0;
 
-    TRY(spill_read(c->sets, set.at * sizeof *hash, hash, set.size * sizeof *hash, e));
-    *number = (uint32_t)c->n_sets;
-    begin[c->n_sets] = (int64_t)c->used;
-    c->used += set.size;
-    end[c->n_sets++] = (int64_t)c->used;
-    return 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t h = hash[i];
+        size_t at = slot_of(t, h);
+        while (t->slot[at] != h && t->slot[at])
+            at = (at + 1) & t->mask;
+        both += h ? t->slot[at] == h : t->zero;
+    }
+    return both;
 }
 
-static int put_pair(struct dedup_compare *c, const struct set_ref *set, struct set_pair *p, struct err *e)
+static int read_set(struct dedup_compare *c, struct set_ref set, struct err *e)
 {
-    struct set_ref a = set[p->a], b = set[p->b];
-    size_t room = c->hash.bytes / sizeof(uint64_t);
+    if (mem_room(&c->hash, &c->hash_cap, set.size, sizeof *c->hash) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", (size_t)set.size);
+    return set_files_read(c->sets, set, c->hash, e);
+}
 
-    if (c->n_pairs == PAIRS || c->used + a.size + b.size > room)
-        TRY(run(c, set, e));
-    if (a.size + b.size > room || !room)
-        TRY(mirror_room(c->dev, &c->hash, (a.size + b.size > c->most ? a.size + b.size : c->most) * sizeof(uint64_t), e));
-    if (c->n_pairs == 0 || c->last != a.at) {
-        TRY(put_set(c, a, &c->last_number, e));
-        c->last = a.at;
+static int compare_two(struct dedup_compare *c, struct set_ref a, struct set_ref b, double *similarity, struct err *e)
+{
+    uint64_t both;
+
+    if (c->at != a.at) {
+        c->at = UINT64_MAX;
+        TRY(read_set(c, a, e));
+        TRY(load(&c->a, c->hash, a.size, e));
+        c->at = a.at;
     }
-    ((uint32_t *)c->a.host)[c->n_pairs] = c->last_number;
-    TRY(put_set(c, b, &((uint32_t *)c->b.host)[c->n_pairs], e));
-    c->pair[c->n_pairs++] = p;
+    TRY(read_set(c, b, e));
+    both = common(&c->a, c->hash, b.size);
+    *similarity = (double)both / (double)(a.size + b.size - both);
     return 0;
 }
 
 int dedup_compare_run(struct dedup_compare *c, const struct set_ref *set, double floor, struct set_pair *pair, size_t n,
                       struct err *e)
 {
+    c->at = UINT64_MAX; /* the files may have changed */
     for (size_t i = 0; i < n; i++) {
-        uint64_t x = set[pair[i].a].size, y = set[pair[i].b].size, less = x < y ? x : y, more = x < y ? y : x;
+        struct set_ref a = set[pair[i].a], b = set[pair[i].b];
+        uint64_t less = a.size < b.size ? a.size : b.size, more = a.size < b.size ? b.size : a.size;
 
         pair[i].similarity = 0;
         if (less && (double)less / (double)more >= floor)
-            TRY(put_pair(c, set, &pair[i], e));
+            TRY(compare_two(c, a, b, &pair[i].similarity, e));
     }
-    return run(c, set, e);
+    return 0;
 }

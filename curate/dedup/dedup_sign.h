@@ -1,10 +1,15 @@
-/* curate/dedup/dedup_sign.h -- signatures of many documents at once, on a device.
+/* curate/dedup/dedup_sign.h -- shingles put aside and signed, many documents at once, by each thread for itself.
  *
- * Two batches: while the device signs one, the other is filled.
+ * On the CPU a document is signed as it comes.  For a GPU a thread collects those of several blocks, in pinned memory;
+ * while the GPU signs them the thread writes their shingles to its file, then fills another batch.  It looks for the records of
+ * a batch when the next one is full, so it does not wait unless the GPU is slower than it.  Records go to the store then:
+ * documents must have their numbers by that time.
  */
 #ifndef CURATE_DEDUP_SIGN_H
 #define CURATE_DEDUP_SIGN_H
 
+#include "curate/dedup/dedup_device.h"
+#include "curate/dedup/dedup_laps.h"
 #include "curate/dedup/dedup_store.h"
 #include "kernels/minhash.h"
 
@@ -12,14 +17,33 @@
 int dedup_sign_one(struct device *cpu, const struct minhash *m, const struct dedup_bands *shape, const uint64_t *hash,
                    size_t count, uint64_t *sig, const struct band_record *r, struct err *e);
 
-struct dedup_sign;
-/* Records go to the store.  All outlive it.  A batch is of at most so many documents, and takes at most so many
- * bytes of the host's memory, or what one document takes. */
-int dedup_sign_open(struct dedup_sign **s, struct device *dev, const struct minhash *m, const struct dedup_bands *shape,
-                    struct dedup_store *store, size_t docs, size_t bytes, struct err *e);
-/* The next document of the store; count may be 0. */
-int dedup_sign_add(struct dedup_sign *s, const uint64_t *hash, size_t count, struct err *e);
-/* Waits until all documents have their records. */
-int dedup_sign_finish(struct dedup_sign *s, struct err *e);
-void dedup_sign_close(struct dedup_sign *s);
+/* All outlive the signers. */
+struct dedup_sign_conf {
+    struct dedup_gpu *gpu; /* NULL: the CPU signs */
+    const struct minhash *m;
+    const struct dedup_bands *shape;
+    struct dedup_store *store;
+    size_t docs, hashes; /* a batch is full with so many of either */
+    struct laps *laps;   /* by enum dedup_lap, or NULL */
+    uint64_t on_gpu;     /* comes back: documents that it signed */
+};
+
+/* One document, as a signer knows it; plain bytes. */
+struct dedup_signer;
+struct signed_doc {
+    struct dedup_signer *signer; /* NULL: it had no shingles */
+    struct set_ref set;
+    uint32_t batch, at;
+};
+
+int dedup_signer_new(struct dedup_signer **s, struct dedup_sign_conf *c, struct err *e);
+void dedup_signer_close(struct dedup_signer *s); /* NULL is fine */
+/* Of a document with that many hashes, which may be 0. */
+int dedup_signer_add(struct dedup_signer *s, const uint64_t *hash, size_t count, struct signed_doc *d, struct err *e);
+/* Its number in the store; one without stays without a record. */
+void dedup_signer_number(const struct signed_doc *d, uint64_t number);
+/* Between blocks: documents added before the last call have their numbers. */
+int dedup_signer_turn(struct dedup_signer *s, struct err *e);
+/* All have; their records are in the store, their hashes in its files. */
+int dedup_signer_finish(struct dedup_signer *s, struct err *e);
 #endif

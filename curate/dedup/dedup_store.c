@@ -1,35 +1,88 @@
 #include "curate/dedup/dedup_store.h"
 
+#include <stdlib.h>
+
+enum { OWN = 4, RUN = 1 << 18 }; /* files beside the keys; bytes of records that are written at once */
+
 static struct spill *file_of(struct dedup_store *s, int i)
 {
-    struct spill *const own[] = {&s->docs, &s->sigs, &s->sets, &s->ids, &s->texts};
+    struct spill *const own[OWN] = {&s->docs, &s->sigs, &s->ids, &s->texts};
 
-    return i < 5 ? own[i] : i < 5 + STORE_PARTS ? &s->keys[i - 5] : NULL;
+    return i < OWN ? own[i] : i < OWN + STORE_PARTS ? &s->keys[i - OWN] : NULL;
+}
+
+static size_t record_bytes(const struct dedup_store *s)
+{
+    return s->bands * sizeof(uint64_t) + s->sketch_bytes;
 }
 
 int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const char *dir, int64_t buffers,
                      struct err *e)
 {
-    int64_t cap = buffers / (5 + STORE_PARTS);
+    int64_t cap = buffers / (OWN + 1 + STORE_PARTS);
     struct spill *f;
 
-    *s = (struct dedup_store){.bands = (size_t)b->bands, .sketch_bytes = b->sketch_bytes};
+    *s = (struct dedup_store){.bands = (size_t)b->bands, .sketch_bytes = b->sketch_bytes, .dir = dir};
+    pthread_mutex_init(&s->lock, NULL);
     for (int i = 0; (f = file_of(s, i)); i++)
         f->fd = -1;
-    cap = cap < 4096 ? 4096 : cap > 1 << 18 ? 1 << 18 : cap;
+    s->cap = cap < 4096 ? 4096 : cap > 1 << 18 ? 1 << 18 : (size_t)cap;
     for (int i = 0; (f = file_of(s, i)); i++)
-        TRY(spill_open(f, dir, (size_t)cap, e));
-    return 0;
+        TRY(spill_open(f, dir, s->cap, e));
+    s->run = malloc(s->cap < RUN ? s->cap + record_bytes(s) : RUN);
+    if (!s->run)
+        return err_set(e, ERR_NOMEM, "out of memory for the signatures of documents");
+    return dedup_store_sets(s, &f, &(uint64_t){0}, e);
 }
 
-int dedup_store_add(struct dedup_store *s, const uint64_t *hash, size_t n_hashes, uint64_t rank, struct span id,
-                    struct span text, struct err *e)
+/* ---- shingles ---- */
+
+int dedup_store_sets(struct dedup_store *s, struct spill **file, uint64_t *first, struct err *e)
 {
-    struct store_doc d = {.set = {s->sets.size / sizeof *hash, n_hashes}, .rank = rank};
+    struct spill *f = malloc(sizeof *f);
+    int rc;
+
+    if (!f)
+        return err_set(e, ERR_NOMEM, "out of memory for a temporary file");
+    rc = spill_open(f, s->dir, s->cap, e);
+    pthread_mutex_lock(&s->lock);
+    if (rc == 0 && mem_grow(&s->sets.file, &s->sets.cap, s->sets.n + 1, sizeof *s->sets.file) < 0)
+        rc = err_set(e, ERR_NOMEM, "out of memory for a temporary file");
+    if (rc == 0) {
+        *first = (uint64_t)s->sets.n << SET_FILE_SHIFT;
+        s->sets.file[s->sets.n++] = *file = f;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (rc < 0) {
+        spill_close(f);
+        free(f);
+    }
+    return rc;
+}
+
+int dedup_store_put_set(struct dedup_store *s, const uint64_t *hash, size_t n, struct set_ref *set, struct err *e)
+{
+    *set = (struct set_ref){s->sets.file[0]->size / sizeof *hash, n};
+    return spill_put(s->sets.file[0], hash, n * sizeof *hash, e);
+}
+
+uint64_t dedup_store_set_bytes(const struct dedup_store *s)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < s->sets.n; i++)
+        bytes += s->sets.file[i]->size;
+    return bytes;
+}
+
+/* ---- documents ---- */
+
+int dedup_store_add(struct dedup_store *s, struct set_ref set, uint64_t rank, struct span id, struct span text, struct err *e)
+{
+    struct store_doc d = {.set = set, .rank = rank};
 
     if (s->n >= UINT32_MAX - 1)
         return err_set(e, ERR_UNSUPPORTED, "more than %u documents", UINT32_MAX - 1);
-    TRY(spill_put(&s->sets, hash, n_hashes * sizeof *hash, e));
     TRY(spill_put(&s->ids, id.p, id.n, e));
     TRY(spill_put(&s->texts, text.p, text.n, e));
     d.id_end = s->ids.size;
@@ -39,32 +92,47 @@ int dedup_store_add(struct dedup_store *s, const uint64_t *hash, size_t n_hashes
     return 0;
 }
 
-static int put_keys(struct dedup_store *s, const uint64_t *key, struct err *e)
+/* The records that follow one another. */
+static int write_run(struct dedup_store *s, struct err *e)
 {
+    size_t n = s->run_n, each = record_bytes(s);
+
+    s->run_n = 0;
+    return n ? spill_write(&s->sigs, s->run_first * each, s->run, n * each, e) : 0;
+}
+
+static int put_one(struct dedup_store *s, uint64_t doc, const struct band_record *r, struct err *e)
+{
+    size_t each = record_bytes(s), most = s->cap < RUN ? s->cap + each : RUN;
+    char *to;
+
+    if (s->run_n && (doc != s->run_first + s->run_n || (s->run_n + 1) * each > most))
+        TRY(write_run(s, e));
+    if (!s->run_n)
+        s->run_first = doc;
+    to = s->run + s->run_n++ * each;
+    memcpy(to, r->key, s->bands * sizeof *r->key);
+    memcpy(to + s->bands * sizeof *r->key, r->sketch, s->sketch_bytes);
     for (size_t k = 0; k < s->bands; k++) {
-        struct store_key r = {dedup_band_mix(key[k], (int)k), s->records};
-        if (key[k] == BUCKET_NONE)
-            continue;
-        TRY(spill_put(&s->keys[r.key >> (64 - STORE_PART_BITS)], &r, sizeof r, e));
+        struct store_key key = {dedup_band_mix(r->key[k], (int)k), doc};
+        if (r->key[k] != BUCKET_NONE)
+            TRY(spill_put(&s->keys[key.key >> (64 - STORE_PART_BITS)], &key, sizeof key, e));
     }
     return 0;
 }
 
-int dedup_store_put_record(struct dedup_store *s, const struct band_record *r, struct err *e)
+int dedup_store_put_records(struct dedup_store *s, const uint64_t *doc, size_t n, const struct band_record *first, struct err *e)
 {
-    if (r) {
-        TRY(spill_put(&s->sigs, r->key, s->bands * sizeof *r->key, e));
-        TRY(spill_put(&s->sigs, r->sketch, s->sketch_bytes, e));
-        TRY(put_keys(s, r->key, e));
-    } else { /* a hole: it is never read */
-        static const char none[4096];
-        for (size_t left = s->bands * sizeof *r->key + s->sketch_bytes, n; left; left -= n) {
-            n = left < sizeof none ? left : sizeof none;
-            TRY(spill_put(&s->sigs, none, n, e));
-        }
+    int rc = 0;
+
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        struct band_record r = {first->key + i * s->bands, first->sketch + i * s->sketch_bytes};
+        if (doc[i] != UINT64_MAX)
+            rc = put_one(s, doc[i], &r, e);
     }
-    s->records++;
-    return 0;
+    pthread_mutex_unlock(&s->lock);
+    return rc;
 }
 
 int dedup_store_write_keys(struct dedup_store *s, struct err *e)
@@ -78,8 +146,11 @@ int dedup_store_flush(struct dedup_store *s, struct err *e)
 {
     struct spill *f;
 
+    TRY(write_run(s, e));
     for (int i = 0; (f = file_of(s, i)); i++)
         TRY(spill_flush(f, e));
+    for (size_t i = 0; i < s->sets.n; i++)
+        TRY(spill_flush(s->sets.file[i], e));
     return 0;
 }
 
@@ -87,8 +158,18 @@ void dedup_store_close(struct dedup_store *s)
 {
     struct spill *f;
 
-    for (int i = 0; s->bands && (f = file_of(s, i)); i++)
+    if (!s->bands)
+        return;
+    for (int i = 0; (f = file_of(s, i)); i++)
         spill_close(f);
+    for (size_t i = 0; i < s->sets.n; i++) {
+        spill_close(s->sets.file[i]);
+        free(s->sets.file[i]);
+    }
+    free(s->sets.file);
+    free(s->run);
+    pthread_mutex_destroy(&s->lock);
+    *s = (struct dedup_store){0};
 }
 
 int dedup_store_doc(const struct dedup_store *s, uint64_t n, struct store_doc *d, struct err *e)
@@ -99,7 +180,7 @@ int dedup_store_doc(const struct dedup_store *s, uint64_t n, struct store_doc *d
 int dedup_store_record(const struct dedup_store *s, uint64_t n, const struct band_record *r, struct err *e)
 {
     size_t keys = s->bands * sizeof *r->key;
-    uint64_t at = n * (keys + s->sketch_bytes);
+    uint64_t at = n * record_bytes(s);
 
     TRY(spill_read(&s->sigs, at, r->key, keys, e));
     return spill_read(&s->sigs, at + keys, r->sketch, s->sketch_bytes, e);

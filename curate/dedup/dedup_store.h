@@ -8,6 +8,8 @@
 #ifndef CURATE_DEDUP_STORE_H
 #define CURATE_DEDUP_STORE_H
 
+#include <pthread.h>
+
 #include "base/mem.h"
 #include "base/spill.h"
 #include "curate/dedup/dedup_bands.h"
@@ -33,18 +35,31 @@ struct dedup_taker {
 
 struct dedup_store {
     size_t bands, sketch_bytes;
-    struct spill docs, sigs, sets, ids, texts, keys[STORE_PARTS];
-    uint64_t n, records;
+    const char *dir;
+    size_t cap; /* of a file's buffer */
+    struct spill docs, sigs, ids, texts, keys[STORE_PARTS];
+    struct set_files sets;
+    uint64_t n;
+    pthread_mutex_t lock; /* of all that any thread may call while documents come */
+    char *run; /* records that follow one another, not yet in sigs */
+    uint64_t run_first;
+    size_t run_n;
 };
 
-/* bands and sketch_bytes as in b.  buffers: bytes of memory for all files together.  Close it in any case. */
+/* bands and sketch_bytes as in b.  buffers: bytes of memory for all files but those of threads.  Close it in any case. */
 int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const char *dir, int64_t buffers,
                      struct err *e);
+/* A file of shingles for one writer, by spill_put: first is added to places in it.  Any thread. */
+int dedup_store_sets(struct dedup_store *s, struct spill **file, uint64_t *first, struct err *e);
+/* Or, one at a time: puts a set of n into a file. */
+int dedup_store_put_set(struct dedup_store *s, const uint64_t *hash, size_t n, struct set_ref *set, struct err *e);
+/* Bytes of all sets. */
+uint64_t dedup_store_set_bytes(const struct dedup_store *s);
 /* The next document.  text may be empty.  ERR_LIMIT beyond 2^32 - 2 documents. */
-int dedup_store_add(struct dedup_store *s, const uint64_t *hash, size_t n_hashes, uint64_t rank, struct span id,
-                    struct span text, struct err *e);
-/* The record of the first document that has none yet; r NULL: it meets nobody, nor by a key of BUCKET_NONE. */
-int dedup_store_put_record(struct dedup_store *s, const struct band_record *r, struct err *e);
+int dedup_store_add(struct dedup_store *s, struct set_ref set, uint64_t rank, struct span id, struct span text, struct err *e);
+/* The records of n documents, the first one's arrays with the others' behind; UINT64_MAX is no document.  Documents without
+ * one meet nobody, nor by a key of BUCKET_NONE.  Any thread, in any order. */
+int dedup_store_put_records(struct dedup_store *s, const uint64_t *doc, size_t n, const struct band_record *first, struct err *e);
 /* The keys so far can be read; more may follow. */
 int dedup_store_write_keys(struct dedup_store *s, struct err *e);
 /* Between the last record and the first read. */

@@ -200,7 +200,7 @@ static int count_shingles(struct rank_group *g, struct err *e)
     for (size_t i = 0; i < s->n; i++)
         hashes += s->set[i].size;
     TRY(comm_all_reduce(g->conf.c, &hashes, 1, COMM_I64, COMM_SUM, e));
-    TRY(prefix_index_new(&g->prefix, s->set, &s->notes, g->conf.threshold, hashes / 8, memory, e));
+    TRY(prefix_index_new(&g->prefix, s->set, &s->files, g->conf.threshold, hashes / 8, memory, e));
     TRY(prefix_index_new(&g->kept, NULL, NULL, g->conf.threshold, 0, memory, e));
     TRY(prefix_index_new(&g->fresh, NULL, NULL, g->conf.threshold, 0, memory, e));
     for (size_t i = 0; i < s->n; i++)

@@ -3,14 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pairs looked at together; buffers; hashes that are compared at once. */
-enum { PAIRS = 1 << 12, READ = 1 << 16, HASHES = 1 << 15 };
+/* Pairs looked at together; buffers. */
+enum { PAIRS = 1 << 12, READ = 1 << 16 };
 
 int rank_sets_open(struct rank_sets *s, struct err *e)
 {
     s->least = dedup_bands_least(&s->shape, s->threshold);
     TRY(spill_open(&s->notes, s->dir, READ, e));
-    return dedup_compare_new(&s->compare, &s->notes, NULL, HASHES, e);
+    s->note_file = &s->notes;
+    s->files = (struct set_files){.file = &s->note_file, .n = 1};
+    return dedup_compare_new(&s->compare, &s->files, e);
 }
 
 void rank_sets_close(struct rank_sets *s)

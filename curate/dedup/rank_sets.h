@@ -17,7 +17,8 @@ struct rank_sets {
     double threshold;
     struct dedup_bands shape; /* for notes; holds none */
     int least;                /* places in which sketches must agree */
-    struct spill notes;       /* each padded to 8 bytes */
+    struct spill notes, *note_file; /* each padded to 8 bytes */
+    struct set_files files;   /* the notes */
     struct set_ref *set;      /* of each note, in notes */
     size_t n, cap;
     struct dedup_compare *compare;

@@ -15,6 +15,10 @@
 /* What ranks send to the first one. */
 enum { DOCS, REJECTS, FLOWS, KINDS };
 
+/* Where the time goes: of the passes, and of each that ends with stages that see all, what these decide. */
+enum { LAP_FIRST = PASS_LAPS, LAP_DECIDE, LAP_LATER, LAPS };
+static const char *const lap_names[LAPS] = {"reading", "writing", "waiting", "first_pass", "decisions", "later_passes"};
+
 struct run {
     const struct driver_conf *c;
     struct feed feed;
@@ -25,6 +29,7 @@ struct run {
     uint64_t items;     /* that were read in the first pass */
     struct file_out *out, *rejects;
     double start;
+    struct laps laps;
     struct rank_stream to_first[KINDS]; /* what a rank that does not write sends to the one that does */
 };
 
@@ -110,7 +115,8 @@ static int one_pass(struct run *r, int first, int last, bool later, struct err *
     struct pass_out out = {.frames = later};
     struct pass_conf conf = {.stages = c->stages, .n_stages = c->n_stages, .first = first, .last = last,
                              .later = later, .source = c->source, .feed = &r->feed, .jobs = c->jobs, .out = &out, .n_out = 1,
-                             .full = c->rejects_full, .flows = &r->flows, .tell = is_first(r) ? tell : NULL, .tell_of = r};
+                             .full = c->rejects_full, .flows = &r->flows, .tell = is_first(r) ? tell : NULL, .tell_of = r,
+                             .laps = &r->laps};
     struct pass *p;
     int rc;
 
@@ -148,6 +154,7 @@ static int turn_spool(struct run *r, struct stage *judge, struct err *e)
 static int all_passes(struct run *r, struct err *e)
 {
     const struct driver_conf *c = r->c;
+    uint64_t t;
     char dir[4096];
 
     r->n_passes = 1;
@@ -160,10 +167,13 @@ static int all_passes(struct run *r, struct err *e)
             later = c->stages[last++].ops->resolve != NULL;
         if (later)
             TRY(spool_open(&r->spool, spool_dir(c, dir, sizeof dir), e));
+        t = laps_now();
         TRY(one_pass(r, first, last, later, e));
+        t = laps_add(&r->laps, r->pass ? LAP_LATER : LAP_FIRST, t);
         if (!later)
             return 0;
         TRY(c->stages[last - 1].ops->resolve(c->stages[last - 1].state, c->jobs, e));
+        laps_add(&r->laps, LAP_DECIDE, t);
         TRY(turn_spool(r, &c->stages[last - 1], e));
     }
 }
@@ -184,7 +194,8 @@ static int put_stats(struct buf *b, const struct run *r)
     if (rc == 0)
         rc = stats_put(b, &(struct stats){.flows = &r->flows, .docs_out = r->flows.flow[c->n_stages].docs_out,
                                           .bytes_out = r->flows.flow[c->n_stages].bytes_out, .source = c->source,
-                                          .stages = c->stages, .own = own, .seconds = log_seconds() - r->start});
+                                          .stages = c->stages, .own = own, .seconds = log_seconds() - r->start,
+                                          .laps = &r->laps});
     for (int i = 0; i <= c->n_stages && own; i++)
         buf_free(&own[i]);
     free(own);
@@ -314,7 +325,7 @@ static int run_all(struct run *r, struct err *e)
 
 int driver_run(const struct driver_conf *c, struct driver_result *res, struct err *e)
 {
-    struct run r = {.c = c, .start = log_seconds()};
+    struct run r = {.c = c, .start = log_seconds(), .laps = {.name = lap_names, .n = LAPS}};
     const struct flow *in, *out;
     int rc;
 

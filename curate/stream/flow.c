@@ -171,6 +171,10 @@ int stats_put(struct buf *json, const struct stats *s)
     TRY(json_put_count(json, "bytes_out", s->bytes_out));
     TRY(json_put_key(json, "seconds"));
     TRY(json_put_num(json, s->seconds));
+    if (s->laps) {
+        TRY(json_put_key(json, "time"));
+        TRY(laps_json(s->laps, json));
+    }
     TRY(json_put_key(json, "stages"));
     TRY(buf_putc(json, '['));
     for (int k = first; k < s->flows->n; k++) {

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/laps.h"
 #include "base/mem.h"
 #include "base/node.h"
 #include "curate/stream/source.h"
@@ -50,6 +51,7 @@ struct stats {
     const char *const *branch;    /* of a plan, for each stage; NULL: none */
     const struct buf *own;        /* own[k]: the pairs that the source (k = 0) or stage k - 1 adds, as JSON without the braces */
     double seconds;
+    const struct laps *laps;      /* where they went; NULL: not told */
 };
 /* Appends them: what --stats writes. */
 int stats_put(struct buf *json, const struct stats *s);

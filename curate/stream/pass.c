@@ -237,12 +237,22 @@ static int make_docs(struct worker *w, struct err *e)
     return 0;
 }
 
+/* Waits for the block's turn at a gate. */
+static int enter(struct worker *w, struct gate *g)
+{
+    uint64_t t = laps_now();
+    int rc = gate_enter(g, w->ticket);
+
+    laps_add(w->pass->c.laps, PASS_WAITING, t);
+    return rc;
+}
+
 /* Stage k, in input order. */
 static int commit(struct worker *w, int k, struct err *e)
 {
     const struct stage *st = &w->pass->c.stages[k];
 
-    TRY(gate_enter(&w->pass->stage_gate[k], w->ticket));
+    TRY(enter(w, &w->pass->stage_gate[k]));
     for (int i = 0; i < w->block.n; i++) {
         struct slot *s = &w->slot[i];
         if (alive(s))
@@ -269,8 +279,10 @@ static int run_stage(struct worker *w, int k, struct err *e)
         if (st->ops->work)
             TRY(note_bad(w, s, st->ops->work(st->state, w->stage_thread[k], &s->d, &s->v, &s->note, e), e));
     }
-    if (st->ops->commit && !(c->notes.put && k == c->last - 1))
+    if (st->ops->commit && !(c->notes.put && k == c->last - 1)) {
+        TRY(st->ops->work_end ? st->ops->work_end(st->state, w->stage_thread[k], e) : 0);
         TRY(commit(w, k, e));
+    }
     if (later)
         return 0;
     for (int i = 0; i < w->block.n; i++) {
@@ -490,11 +502,14 @@ static int take_block(struct worker *w, struct err *e)
 static int one_block(struct worker *w, struct err *e)
 {
     struct pass *p = w->pass;
+    uint64_t t;
     int rc;
 
     w->ticket = __atomic_fetch_add(&p->ticket, 1, __ATOMIC_RELAXED);
-    TRY(gate_enter(&p->read_gate, w->ticket));
+    TRY(enter(w, &p->read_gate));
+    t = laps_now();
     rc = take_block(w, e);
+    laps_add(p->c.laps, PASS_READING, t);
     gate_leave(&p->read_gate);
     if (rc < 0 || w->block.n == 0)
         return rc;
@@ -502,8 +517,10 @@ static int one_block(struct worker *w, struct err *e)
     for (int k = p->c.first; k < p->c.last; k++)
         TRY(run_stage(w, k, e));
     TRY(render(w, e));
-    TRY(gate_enter(&p->write_gate, w->ticket));
+    TRY(enter(w, &p->write_gate));
+    t = laps_now();
     TRY(finish_block(w, e));
+    laps_add(p->c.laps, PASS_WRITING, t);
     gate_leave(&p->write_gate);
     return 1;
 }

@@ -10,6 +10,7 @@
 #define CURATE_PASS_H
 
 #include "base/file.h"
+#include "base/laps.h"
 #include "curate/stream/feed.h"
 #include "curate/stream/flow.h"
 
@@ -39,6 +40,9 @@ struct pass_now {
 /* A tell (below) for what is one pass and no more: shows it. */
 void pass_show(void *unused, const struct pass_now *now);
 
+/* What is done one block after the other: reading and writing; and what threads wait for their turn, all together. */
+enum pass_lap { PASS_READING, PASS_WRITING, PASS_WAITING, PASS_LAPS };
+
 struct pass_conf {
     struct stage *stages;
     int n_stages, first, last; /* stages [first, last) run */
@@ -59,6 +63,7 @@ struct pass_conf {
     /* Told where the pass stands; one call at a time.  NULL: nobody wants to know. */
     void (*tell)(void *of, const struct pass_now *now);
     void *tell_of;
+    struct laps *laps; /* by enum pass_lap, or NULL */
 };
 
 struct pass;

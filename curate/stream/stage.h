@@ -63,6 +63,9 @@ struct stage_ops {
      * it is counted as bad, named, and skipped. */
     int (*work)(void *stage, void *thread, struct doc *d, struct verdict *v,
                 struct span *note, struct err *e);
+    /* In parallel, after work has seen the documents of a block and before any of them is committed, by the thread that will
+     * commit them: what is better done for several at once.  May be NULL.  Not called where notes are committed elsewhere. */
+    int (*work_end)(void *stage, void *thread, struct err *e);
     /* In input order, one at a time.  Not called for what work dropped.  The note is
      * aligned to 16 bytes.  *reply, in a, is for apply. */
     int (*commit)(void *stage, struct span note, struct verdict *v, struct span *reply,

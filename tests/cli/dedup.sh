@@ -85,23 +85,6 @@ awk -F'[":,}]+' '{ if (!($5 in best) || $7 > best[$5]) { best[$5] = $7; line[$5]
 quern-dedup exact --keep best --by s many.jsonl >out 2>/dev/null
 same "exact: the best of many" out want
 
-# The kernels of a GPU, run on the CPU: the same bytes for any batch.
-simt=$(cd "$ROOT" && cd "$B" && pwd)/tests/simt-cuda.so
-head -n 3000 many.jsonl >fewer.jsonl
-cat in.jsonl best.jsonl >>fewer.jsonl
-for o in "" "--keep last" "--keep longest --normalize words" "--keep none --normalize space" "--against old.idx --normalize words" "--against old.jsonl"; do
-    # shellcheck disable=SC2086
-    quern-dedup exact -q $o --index cpu.idx fewer.jsonl >want 2>/dev/null
-    for b in 1 7 100000; do
-        # shellcheck disable=SC2086
-        QUERN_CUDA=$simt quern-dedup exact -q --device cuda --batch $b $o --index gpu.idx fewer.jsonl >out 2>/dev/null
-        same "exact on a GPU, $o, batches of $b" out want
-        same "exact on a GPU, $o, batches of $b: same index" gpu.idx cpu.idx
-    done
-done
-status "exact, no GPU: told why" 3 env QUERN_CUDA=/no/such.so quern-dedup exact --device cuda fewer.jsonl
-has "with what was looked for" err "/no/such.so"
-
 status "fuzzy runs" 0 quern-dedup fuzzy --threshold 0.8 --clusters cl in.jsonl --rejects rej --stats stats.json
 grep -vE '"id":"(c|d)"' in.jsonl >want
 same "fuzzy drops what is close, and keeps texts without words" out want
@@ -147,36 +130,60 @@ for isa in base avx2; do
 done
 
 # The kernels of a GPU, run on the CPU: the same bytes for any batch.
-cpu() { quern-dedup fuzzy -q "$@" many.jsonl -o cpu.out --rejects cpu.rej --clusters cpu.cl --stats cpu.st; }
-gpu() { QUERN_CUDA=$simt quern-dedup fuzzy -q --device cuda "$@" many.jsonl -o gpu.out --rejects gpu.rej --clusters gpu.cl --stats gpu.st; }
-counts() { sed -i 's/"seconds":.*//; s/"time.*//' "$1"; }
+simt=$(cd "$ROOT" && cd "$B" && pwd)/tests/simt-cuda.so
+cpu() { quern-dedup fuzzy -q "$@" $from -o cpu.out --rejects cpu.rej --clusters cpu.cl --stats cpu.st; }
+gpu() { QUERN_GPU_WAIT=1 QUERN_CUDA=$simt quern-dedup fuzzy -q --device cuda "${batch[@]}" "$@" $from -o gpu.out --rejects gpu.rej --clusters gpu.cl --stats gpu.st; }
+counts() { sed -i 's/"seconds":[0-9.e-]*//; s/"time":{[^}]*}//g; s/"signed_on_gpu":[0-9]*//' "$1"; }
 twin() {
     local name=$1
     shift
     status "$name: the CPU" 0 cpu "$@"
-    status "$name: the GPU's kernels" 0 gpu "${batch[@]}" "$@"
+    status "$name: the GPU's kernels" 0 gpu "$@"
+    has "$name: the CPU signs" cpu.st '"signed_on_gpu":0,'
+    has "$name: the GPU signs all" gpu.st "\"signed_on_gpu\":$docs,"
     counts cpu.st
     counts gpu.st
     for f in out rej cl st; do same "$name: same $f" gpu.$f cpu.$f; done
 }
-batch=()
+batch=() from=many.jsonl docs=300
 for p in quern2 quern datatrove nemo text-dedup rpv2; do twin "preset $p" --preset $p; done
 twin "not verified" --no-verify
-for b in 1 7 100; do
+# Blocks of 256 KiB: batches of one and of several, a document larger than a batch, one without shingles, several threads.
+{
+    for i in $(seq 1500); do sed "s/[a-z-]*-${letters:i % 7:1} /z$i /; s/.*/{\"id\":\"l$i\",\"text\":\"& & &\"}/" <<<"${base[i % 40]}"; done
+    awk 'BEGIN { printf "{\"id\":\"long\",\"text\":\""; for (i = 0; i < 400000; i++) printf "w%d ", i; print "\"}"; print "{\"id\":\"none\",\"text\":\"\"}" }'
+} >large.jsonl
+from=large.jsonl docs=1501
+for b in 1 200 16384; do
     batch=(--batch "$b")
-    twin "batches of $b" -j 3 --index x.idx
-    mv x.idx gpu.idx
-    cpu --index cpu.idx
-    same "batches of $b: the same index" gpu.idx cpu.idx
+    for j in 1 3; do
+        twin "batches of $b, $j threads" -j $j --index x.idx
+        mv x.idx gpu.idx
+        cpu -j $j --index cpu.idx
+        same "batches of $b, $j threads: the same index" gpu.idx cpu.idx
+    done
+    from=many.jsonl
     cpu --against cpu.idx --keep last
-    QUERN_CUDA=$simt quern-dedup fuzzy -q --device cuda "${batch[@]}" --against gpu.idx --keep last many.jsonl -o gpu.out
+    gpu --against gpu.idx --keep last
     same "batches of $b: the same against an index" gpu.out cpu.out
+    gpu --against large.jsonl --keep last
+    cpu --against large.jsonl --keep last
+    same "batches of $b: the same against documents" gpu.out cpu.out
+    from=large.jsonl
 done
+batch=(--batch 100)
+SIMT_LATE=1 twin "a GPU that comes late" -j 3
+cpu
+QUERN_CUDA=$simt quern-dedup fuzzy -q --device cuda large.jsonl -o gpu.out --clusters gpu.cl
+same "until the GPU is there the CPU signs: the same documents" gpu.out cpu.out
+same "and clusters" gpu.cl cpu.cl
+batch=() from=many.jsonl docs=300
 cpu --pairs cpu.pairs --threshold 0.5
 gpu --pairs gpu.pairs --threshold 0.5
 same "all pairs by the GPU's kernels" gpu.pairs cpu.pairs
 status "no GPU: told why" 3 env QUERN_CUDA=/no/such.so quern-dedup fuzzy --device cuda many.jsonl
 has "with what was looked for" err "/no/such.so"
+status "no GPU, no document: told why" 3 env QUERN_CUDA=/no/such.so quern-dedup fuzzy --device cuda /dev/null
 status "auto without a GPU" 0 env QUERN_CUDA=/no/such.so quern-dedup fuzzy -v --device auto many.jsonl
 same "auto: the same documents" out j1
 has "auto: says why not" err "on the CPU: "

@@ -46,7 +46,7 @@ run() { # DIR LAUNCHER... -- KIND OPTION...
     shift
     "${launch[@]}" quern-dedup "$@" -o "$dir/docs" --rejects "$dir/rejects" --stats "$dir/stats" in/* 2>"$dir/err"
     [ $? = 1 ] || return 1 # one line is bad
-    sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g' "$dir/stats"
+    sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g; s/,"(time":\{[^}]*\}|signed_on_gpu":0)//g' "$dir/stats"
 }
 all_equal() { # NAME WANT GOT
     for f in docs rejects stats clusters; do
@@ -84,7 +84,7 @@ for kind in fuzzy exact; do
         mkdir "$dir"
         check "$kind against others, ${l:-one process}" $l quern-dedup $kind -q --against $kind.idx --against in/2.jsonl \
             --keep longest --index "$dir/idx" -o "$dir/docs" --rejects "$dir/rejects" --stats "$dir/stats" in/[567]*
-        sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g' "$dir/stats"
+        sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g; s/,"(time":\{[^}]*\}|signed_on_gpu":0)//g' "$dir/stats"
         for f in docs rejects stats idx; do
             [ -z "$l" ] || same "$kind against others, $l: $f" "$dir/$f" "$kind./$f"
         done
@@ -186,7 +186,7 @@ for how in '' '--keep best --by score --cluster-size n --memory 128M' '--keep la
         # shellcheck disable=SC2086
         check "large groups $how, $n ranks" $l quern-dedup fuzzy --report-over 30 $how -o groups.$n/docs --rejects groups.$n/rejects \
             --clusters groups.$n/clusters --stats groups.$n/stats groups/*
-        sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g' "groups.$n/stats"
+        sed -i -E 's/"(seconds|candidates|compared)":[0-9.e+-]+//g; s/,"(time":\{[^}]*\}|signed_on_gpu":0)//g' "groups.$n/stats"
         sed -n 's/.*large cluster/large cluster/p' err | sort >groups.$n/warned
         for f in docs rejects clusters stats warned; do same "large groups $how, $n ranks: $f" "groups.$n/$f" "groups.0/$f"; done
         [ $n -lt 2 ] && continue

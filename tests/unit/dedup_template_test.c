@@ -178,6 +178,8 @@ static void to_disk(const struct sets *s, struct on_disk *t)
 static size_t all_are_found(const struct sets *s, double threshold, size_t memory)
 {
     struct on_disk t;
+    struct spill *file = &t.file;
+    struct set_files files;
     struct prefix_index *p;
     struct prefix x = {0};
     struct prefix_found f = {0};
@@ -186,9 +188,10 @@ static size_t all_are_found(const struct sets *s, double threshold, size_t memor
     struct err e;
 
     to_disk(s, &t);
+    files = (struct set_files){.file = &file, .n = 1};
     for (int d = 0; d < DOCS; d++)
         hashes += s->n[d];
-    assert_int_equal(prefix_index_new(&p, t.ref, &t.file, threshold, hashes, memory, &e), 0);
+    assert_int_equal(prefix_index_new(&p, t.ref, &files, threshold, hashes, memory, &e), 0);
     for (int d = 0; d < DOCS; d++)
         assert_int_equal(prefix_index_count(p, (uint32_t)d, &e), 0);
     for (int d = 0, from = 0; d < DOCS; d++) {
@@ -342,6 +345,7 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
     struct device *cpu;
     struct dedup_bands shape;
     struct dedup_store store;
+    struct set_ref set;
     uint64_t *key = calloc((size_t)DOCS * (size_t)run->bands, sizeof *key), sig[MINHASH_MAX];
     uint8_t sketch[MINHASH_MAX];
     uint32_t want[DOCS];
@@ -368,8 +372,9 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
 
         if (s->n[d])
             assert_int_equal(dedup_sign_one(cpu, &m, &shape, s->hash[d], s->n[d], sig, &r, &e), 0);
-        assert_int_equal(dedup_store_add(&store, s->hash[d], s->n[d], s->rank[d], none, none, &e), 0);
-        assert_int_equal(dedup_store_put_record(&store, s->n[d] ? &r : NULL, &e), 0);
+        assert_int_equal(dedup_store_put_set(&store, s->hash[d], s->n[d], &set, &e), 0);
+        assert_int_equal(dedup_store_put_records(&store, &store.n, s->n[d] > 0, &r, &e), 0);
+        assert_int_equal(dedup_store_add(&store, set, s->rank[d], none, none, &e), 0);
         if (s->n[d])
             add_to_group(group, s, (uint32_t)d, &shape, &r);
     }

@@ -78,12 +78,14 @@ static void collection_rank(struct collection *c, const uint64_t *hash, size_t n
     uint8_t sketch[MINHASH_MAX];
     struct band_record r = {key, sketch};
     struct span none = {0};
+    struct set_ref set;
     struct err e;
 
     if (n)
         assert_int_equal(dedup_sign_one(c->cpu, &c->m, &c->shape, hash, n, sig, &r, &e), 0);
-    assert_int_equal(dedup_store_add(&c->store, hash, n, rank, none, none, &e), 0);
-    assert_int_equal(dedup_store_put_record(&c->store, n ? &r : NULL, &e), 0);
+    assert_int_equal(dedup_store_put_set(&c->store, hash, n, &set, &e), 0);
+    assert_int_equal(dedup_store_put_records(&c->store, &c->store.n, n > 0, &r, &e), 0);
+    assert_int_equal(dedup_store_add(&c->store, set, rank, none, none, &e), 0);
 }
 
 static void collection_add(struct collection *c, const uint64_t *hash, size_t n)
@@ -184,7 +186,7 @@ static void similarity_is_exact(void **s)
     collection_add(&k, zero, 1);
     collection_add(&k, two, 2);
     assert_int_equal(dedup_store_flush(&k.store, &e), 0);
-    assert_int_equal(dedup_compare_new(&c, &k.store.sets, NULL, 1 << 10, &e), 0);
+    assert_int_equal(dedup_compare_new(&c, &k.store.sets, &e), 0);
     assert_int_equal(jaccard(&k, c, 0, 1, 0, &x), 0);
     assert_true(x == 750.0 / 1250.0);
     assert_int_equal(jaccard(&k, c, 1, 0, 0.5, &x), 0);
@@ -225,7 +227,7 @@ static void sets_come_back_from_disk(void **s)
     collection_add(&k, h, 20);
     assert_int_equal(dedup_store_flush(&k.store, &e), 0);
     assert_int_equal(k.store.n, 4);
-    assert_int_equal(dedup_compare_new(&c, &k.store.sets, NULL, 1 << 10, &e), 0);
+    assert_int_equal(dedup_compare_new(&c, &k.store.sets, &e), 0);
     assert_int_equal(jaccard(&k, c, 0, 3, 0, &x), 0);
     assert_true(x == 0.5);
     assert_int_equal(jaccard(&k, c, 1, 2, 0, &x), 0);
@@ -335,7 +337,7 @@ static size_t by_definition(const struct collection *c, const uint64_t *key, uin
     struct err e;
     size_t pairs = 0;
 
-    assert_int_equal(dedup_compare_new(&cmp, &c->store.sets, NULL, 1 << 10, &e), 0);
+    assert_int_equal(dedup_compare_new(&cmp, &c->store.sets, &e), 0);
     for (uint32_t i = 0; i < docs; i++) {
         uint32_t d = order[i];
         want[d] = d;

@@ -299,6 +299,76 @@ static void rejects_say_stage_rule_value_and_threshold(void **s)
     buf_free(&r);
 }
 
+/* Of a thread: how many documents it has worked on and not yet ended; the sum of their lengths, which their notes point to. */
+struct ends {
+    uint64_t open, sum;
+};
+static int ends_open(void *st, void **th, struct err *e)
+{
+    (void)st, (void)e;
+    *th = calloc(1, sizeof(struct ends));
+    return *th ? 0 : ERR_NOMEM;
+}
+static void ends_close(void *st, void *th)
+{
+    (void)st;
+    free(th);
+}
+static int ends_work(void *st, void *th, struct doc *d, struct verdict *v, struct span *note, struct err *e)
+{
+    struct ends *t = th, **to = arena_alloc(d->arena, sizeof *to);
+    (void)st, (void)v, (void)e;
+    assert_non_null(to);
+    t->open++;
+    *to = t;
+    *note = (struct span){(char *)to, sizeof *to};
+    return 0;
+}
+static int ends_end(void *st, void *th, struct err *e)
+{
+    struct ends *t = th;
+    (void)st, (void)e;
+    t->sum += t->open;
+    t->open = 0;
+    return 0;
+}
+/* Every document that is committed was worked on and ended by a thread that has no other block in hand. */
+static int ends_commit(void *st, struct span note, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
+{
+    uint64_t *n = st;
+    struct ends *t;
+    (void)v, (void)reply, (void)a, (void)e;
+    memcpy(&t, note.p, sizeof t);
+    assert_int_equal(t->open, 0);
+    assert_true(t->sum > 0);
+    ++*n;
+    return 0;
+}
+static const struct stage_ops ends_ops = {.name = "ends", .thread_open = ends_open, .thread_close = ends_close,
+                                          .work = ends_work, .work_end = ends_end, .commit = ends_commit};
+
+static void work_ends_before_a_block_is_committed(void **s)
+{
+    char in1[128], o[128], st[128];
+    char *inputs[1] = {in1};
+    uint64_t n = 0;
+    struct stage stages[] = {{&ends_ops, &n}};
+    struct driver_conf c = {.inputs = inputs, .n_inputs = 1, .stages = stages, .n_stages = 1,
+                            .jobs = 4, .output = path(o, "ends"), .stats = path(st, "ends.st")};
+    struct driver_result res;
+    struct buf b = {0};
+    struct err e;
+
+    (void)s;
+    path(in1, "in1");
+    assert_int_equal(driver_run(&c, &res, &e), 0);
+    assert_int_equal(n, 4950);
+    assert_int_equal(file_read_all(st, 1 << 20, &b, &e), 0);
+    assert_non_null(strstr(b.p, ",\"time\":{\"reading\":0.0"));
+    assert_non_null(strstr(b.p, ",\"decisions\":0,\"later_passes\":0}"));
+    buf_free(&b);
+}
+
 static int refuse_work(void *st, void *th, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
     (void)st, (void)th, (void)v, (void)note;
@@ -359,6 +429,7 @@ int main(void)
         cmocka_unit_test(what_is_no_document_is_refused),
         cmocka_unit_test(same_bytes_for_any_number_of_threads),
         cmocka_unit_test(rejects_say_stage_rule_value_and_threshold),
+        cmocka_unit_test(work_ends_before_a_block_is_committed),
         cmocka_unit_test(a_failed_run_leaves_nothing),
         cmocka_unit_test(an_endless_line_is_skipped_not_kept),
     };

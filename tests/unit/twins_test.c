@@ -97,11 +97,6 @@ static void hashes_are_those_of_the_library(void **s)
         b[i] = (unsigned char)(i * i / 7 + 13 * i);
     for (size_t n = 0; n < 300; n++)
         assert_true(xxh64(b + 1, n) == hash_xxh64((struct span){(char *)b + 1, n}, 0));
-    for (uint32_t n = 0; n <= 240; n++) {
-        struct hash128 want = hash_xxh3_128((struct span){(char *)b + 3, n});
-        struct xxh3_128 got = xxh3_128_short(b + 3, n);
-        assert_true(got.lo == want.lo && got.hi == want.hi);
-    }
     for (int n = 1; n <= 275; n++)
         assert_true(xxh3_words((uint64_t *)b, n) == hash_xxh3_64((struct span){(char *)b, (size_t)n * 8}));
 }
