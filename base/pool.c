@@ -44,6 +44,106 @@ int pool_run(int n, void (*fn)(void *arg, int thread), void *arg, struct err *e)
     return rc;
 }
 
+/* ---- threads that are kept ---- */
+
+struct crew {
+    pthread_mutex_t lock;
+    pthread_cond_t go, done;
+    void (*fn)(void *, int);
+    void *arg;
+    uint64_t run;    /* how many there were */
+    int n, working;  /* threads beside the caller; of them, those that are not done */
+    bool over;
+    struct member {
+        struct crew *crew;
+        pthread_t id;
+        int thread;
+    } *member;
+};
+
+static void *serve(void *p)
+{
+    const struct member *m = p;
+    struct crew *c = m->crew;
+    uint64_t run = 0;
+
+    pthread_mutex_lock(&c->lock);
+    for (;;) {
+        while (c->run == run && !c->over)
+            pthread_cond_wait(&c->go, &c->lock);
+        if (c->over)
+            break;
+        run = c->run;
+        pthread_mutex_unlock(&c->lock);
+        c->fn(c->arg, m->thread);
+        pthread_mutex_lock(&c->lock);
+        if (--c->working == 0)
+            pthread_cond_signal(&c->done);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+int crew_open(struct crew **out, int n, struct err *e)
+{
+    struct crew *c = calloc(1, sizeof *c);
+
+    *out = NULL;
+    if (c)
+        c->member = calloc((size_t)(n > 0 ? n : 1), sizeof *c->member);
+    if (!c || !c->member) {
+        free(c);
+        return err_set(e, ERR_NOMEM, "out of memory for %d threads", n);
+    }
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->go, NULL);
+    pthread_cond_init(&c->done, NULL);
+    for (; c->n + 1 < n; c->n++) {
+        struct member *m = &c->member[c->n];
+
+        *m = (struct member){.crew = c, .thread = c->n + 1};
+        if (pthread_create(&m->id, NULL, serve, m) != 0)
+            break;
+    }
+    *out = c;
+    return 0;
+}
+
+void crew_run(struct crew *c, void (*fn)(void *arg, int thread), void *arg)
+{
+    pthread_mutex_lock(&c->lock);
+    c->fn = fn;
+    c->arg = arg;
+    c->working = c->n;
+    c->run++;
+    pthread_cond_broadcast(&c->go);
+    pthread_mutex_unlock(&c->lock);
+    fn(arg, 0);
+    pthread_mutex_lock(&c->lock);
+    while (c->working)
+        pthread_cond_wait(&c->done, &c->lock);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void crew_close(struct crew *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->over = true;
+    pthread_cond_broadcast(&c->go);
+    pthread_mutex_unlock(&c->lock);
+    for (int i = 0; i < c->n; i++)
+        pthread_join(c->member[i].id, NULL);
+    pthread_cond_destroy(&c->go);
+    pthread_cond_destroy(&c->done);
+    pthread_mutex_destroy(&c->lock);
+    free(c->member);
+    free(c);
+}
+
+/* ---- gates ---- */
+
 void gate_init(struct gate *g)
 {
     pthread_mutex_init(&g->lock, NULL);

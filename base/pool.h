@@ -27,6 +27,14 @@ extern "C" {
  * fewer threads, at least by the caller, and the result still stands. */
 int pool_run(int n, void (*fn)(void *arg, int thread), void *arg, struct err *e);
 
+/* The same for many short runs, by threads that are kept: */
+struct crew;
+/* n threads, the caller being one, or fewer where they cannot be started.  ERR_NOMEM. */
+int crew_open(struct crew **c, int n, struct err *e);
+/* Runs fn(arg, thread) in each; returns when all have. */
+void crew_run(struct crew *c, void (*fn)(void *arg, int thread), void *arg);
+void crew_close(struct crew *c); /* NULL is fine */
+
 struct gate {
     pthread_mutex_t lock;
     pthread_cond_t turn;

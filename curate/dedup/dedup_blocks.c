@@ -13,7 +13,7 @@
 #define ALONE (-1.0f)
 #define ROOT (-2.0f) /* and others are linked with it */
 
-enum { RANGES = 1 << 16, LEAST_BLOCK = 16 };
+enum { RANGES = 1 << 16, LEAST_BLOCK = 16, LOAD_AT_ONCE = 1 << 10, READ = 1 << 18 };
 
 struct blocks {
     const struct dedup_plan *p;
@@ -48,22 +48,60 @@ static int by_number(const void *x, const void *y)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
+struct loading {
+    struct blocks *b;
+    size_t next; /* of the order */
+    pthread_mutex_t lock;
+    struct err *e;
+    int failed;
+};
+
+static int load_one(struct blocks *b, struct order at, struct err *e)
+{
+    struct band_record r = dedup_bands_at(&b->bands, at.place);
+    struct store_doc d;
+
+    TRY(dedup_store_record(b->p->store, at.number, &r, e));
+    TRY(dedup_store_doc(b->p->store, at.number, &d, e));
+    b->set[at.place] = d.set;
+    return 0;
+}
+
+static void load_some(void *arg, int thread)
+{
+    struct loading *w = arg;
+    struct blocks *b = w->b;
+    struct err e = {0};
+    size_t i, end;
+    int rc = 0;
+
+    (void)thread;
+    while (rc == 0 && (i = __atomic_fetch_add(&w->next, LOAD_AT_ONCE, __ATOMIC_RELAXED)) < b->docs)
+        for (end = i + LOAD_AT_ONCE < b->docs ? i + LOAD_AT_ONCE : b->docs; i < end && rc == 0; i++)
+            rc = load_one(b, b->order[i], &e);
+    if (rc < 0) {
+        pthread_mutex_lock(&w->lock);
+        if (!w->failed && w->e)
+            *w->e = e;
+        w->failed = rc;
+        pthread_mutex_unlock(&w->lock);
+    }
+}
+
 /* Reads signatures in the order in which they are on disk. */
 static int load(struct blocks *b, struct err *e)
 {
+    struct loading w = {.b = b, .e = e};
+    size_t pieces = b->docs / LOAD_AT_ONCE + 1;
+
     TRY(dedup_bands_room(&b->bands, b->docs, e));
     for (size_t i = 0; i < b->docs; i++)
         b->order[i] = (struct order){b->doc[i].number, (uint32_t)i};
     qsort(b->order, b->docs, sizeof *b->order, by_number);
-    for (size_t i = 0; i < b->docs; i++) {
-        struct band_record r = dedup_bands_at(&b->bands, b->order[i].place);
-        struct store_doc d;
-
-        TRY(dedup_store_record(b->p->store, b->order[i].number, &r, e));
-        TRY(dedup_store_doc(b->p->store, b->order[i].number, &d, e));
-        b->set[b->order[i].place] = d.set;
-    }
-    return 0;
+    pthread_mutex_init(&w.lock, NULL);
+    pool_run(pieces < (size_t)b->p->jobs ? (int)pieces : b->p->jobs, load_some, &w, NULL);
+    pthread_mutex_destroy(&w.lock);
+    return w.failed;
 }
 
 static int tell_pair(void *arg, uint32_t other, uint32_t doc, float similarity, struct err *e)
@@ -363,16 +401,21 @@ static int let_stay(struct blocks *b, struct err *e)
 /* The groups whose roots are in [first, last), n documents in all. */
 static int some_groups(struct blocks *b, uint64_t first, uint64_t last, uint64_t n, struct err *e)
 {
-    struct store_doc d;
+    const struct spill *docs = &b->p->store->docs;
+    struct spill_reader in;
+    int rc = spill_reader_open(&in, docs, first * sizeof(struct store_doc), docs->size, READ, e);
 
     members_clear(&b->members);
-    for (uint64_t i = first; i < b->p->store->n && b->members.n < n; i++) {
+    for (uint64_t i = first; i < b->p->store->n && b->members.n < n && rc == 0; i++) {
         uint32_t root = b->fate[i].survivor;
-        if (root < first || root >= last || !in_group(b, (uint32_t)i))
-            continue;
-        TRY(dedup_store_doc(b->p->store, i, &d, e));
-        TRY(members_add(&b->members, &(struct member){d.rank, root, (uint32_t)i}, e));
+        struct store_doc d;
+
+        rc = spill_next(&in, &d, sizeof d, e);
+        if (rc == 0 && root >= first && root < last && in_group(b, (uint32_t)i))
+            rc = members_add(&b->members, &(struct member){d.rank, root, (uint32_t)i}, e);
     }
+    spill_reader_close(&in);
+    TRY(rc);
     TRY(members_sort(&b->members, e));
     TRY(let_stay(b, e));
     return b->p->verify ? verify_groups(b, e) : unite_groups(b, e);

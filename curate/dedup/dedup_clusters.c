@@ -46,6 +46,7 @@ struct clustering {
     struct prefix prefix;       /* of the one that is put in */
     uint32_t next;              /* document to be taken by a thread */
     struct worker *worker;
+    struct crew *crew;
     pthread_mutex_t lock;
     struct err *e;
     int failed;
@@ -248,13 +249,13 @@ static void work(void *arg, int thread)
     }
 }
 
-static int run_phase(struct clustering *c, int jobs, int (*look)(struct worker *w, uint32_t doc, struct err *e),
-                     int (*take)(struct worker *w, const struct set_pair *similar, struct err *e))
+static int run_phase(struct clustering *c, int (*look)(struct worker *w, uint32_t doc, struct err *e),
+               int (*take)(struct worker *w, const struct set_pair *similar, struct err *e))
 {
     c->look = look;
     c->take = take;
     c->next = c->first;
-    pool_run(jobs, work, c, NULL);
+    crew_run(c->crew, work, c);
     return c->failed;
 }
 
@@ -344,13 +345,13 @@ static int decide(struct clustering *c)
 }
 
 /* Holds all documents that are left against what is in the index, which begins again. */
-static int sweep(struct clustering *c, int jobs)
+static int sweep(struct clustering *c)
 {
     uint32_t last = c->last;
 
     c->first = last < c->k->fixed ? c->k->fixed : last;
     c->last = (uint32_t)c->b->docs;
-    TRY(run_phase(c, jobs, look_at_index, take_survivor));
+    TRY(run_phase(c, look_at_index, take_survivor));
     c->last = last;
     prefix_index_clear(c->index);
     memset(c->indexed, 0, c->b->docs * sizeof *c->indexed);
@@ -371,11 +372,12 @@ static int workers_open(struct clustering *c, int jobs, struct err *e)
         c->worker[i].c = c;
         TRY(dedup_compare_new(&c->worker[i].compare, c->k->sets, e));
     }
-    return 0;
+    return crew_open(&c->crew, jobs, e);
 }
 
 static void workers_close(struct clustering *c, int jobs)
 {
+    crew_close(c->crew);
     for (int i = 0; c->worker && i < jobs; i++) {
         c->t->candidates += c->worker[i].t.candidates;
         c->t->compared += c->worker[i].t.compared;
@@ -395,7 +397,7 @@ static void workers_close(struct clustering *c, int jobs)
     pthread_mutex_destroy(&c->lock);
 }
 
-static int verified(struct clustering *c, int jobs)
+static int verified(struct clustering *c)
 {
     const struct dedup_block *k = c->k;
     uint64_t t;
@@ -407,16 +409,16 @@ static int verified(struct clustering *c, int jobs)
 
         c->last = end - c->first < batch ? end : c->first + batch;
         if (!fixed)
-            TRY(run_phase(c, jobs, look_at_survivors, take_survivor));
+            TRY(run_phase(c, look_at_survivors, take_survivor));
         if (!fixed && k->fixed_only)
             continue;
         if (!fixed)
-            TRY(run_phase(c, jobs, look_in_batch, take_match));
+            TRY(run_phase(c, look_in_batch, take_match));
         t = laps_now();
         TRY(decide(c));
         laps_add(k->laps, LAP_DECIDE, t);
         if (c->index && prefix_index_full(c->index))
-            TRY(sweep(c, jobs));
+            TRY(sweep(c));
     }
     return 0;
 }
@@ -430,7 +432,7 @@ int dedup_cluster(const struct dedup_block *k, double threshold, int jobs, const
     int rc = workers_open(&c, jobs, e);
 
     if (rc == 0)
-        rc = verified(&c, jobs);
+        rc = verified(&c);
     workers_close(&c, jobs);
     laps_add(k->laps, LAP_CLUSTERS, now);
     return rc;

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "curate/dedup/minhash_preset.h"
+
 enum { OWN = 4, RUN = 1 << 18 }; /* files beside the keys; bytes of records that are written at once */
 
 static struct spill *file_of(struct dedup_store *s, int i)
@@ -180,10 +182,12 @@ int dedup_store_doc(const struct dedup_store *s, uint64_t n, struct store_doc *d
 int dedup_store_record(const struct dedup_store *s, uint64_t n, const struct band_record *r, struct err *e)
 {
     size_t keys = s->bands * sizeof *r->key;
-    uint64_t at = n * record_bytes(s);
+    char record[MINHASH_MAX_BANDS * sizeof *r->key + MINHASH_MAX];
 
-    TRY(spill_read(&s->sigs, at, r->key, keys, e));
-    return spill_read(&s->sigs, at + keys, r->sketch, s->sketch_bytes, e);
+    TRY(spill_read(&s->sigs, n * record_bytes(s), record, record_bytes(s), e));
+    memcpy(r->key, record, keys);
+    memcpy(r->sketch, record + keys, s->sketch_bytes);
+    return 0;
 }
 
 /* Bytes [begin, end) of f. */

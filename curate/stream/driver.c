@@ -142,8 +142,7 @@ static int turn_spool(struct run *r, struct stage *judge, struct err *e)
     feed_where(&r->feed, &read);
     r->done += (double)read.consumed;
     r->pass++;
-    if (fflush(r->spool) != 0 || fseeko(r->spool, 0, SEEK_SET) != 0)
-        return err_sys(e, ERR_IO, "cannot write the temporary file");
+    TRY(spool_turn(&r->spool, e));
     feed_close(&r->feed);
     r->feed = (struct feed){.spool = r->spool, .judge = {ask_stage, judge},
                             .account = r->c->rejects != NULL, .size = size};

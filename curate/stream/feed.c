@@ -388,8 +388,25 @@ int spool_open(FILE **spool, const char *dir, struct err *e)
         close(fd);
         return no_memory(e);
     }
-    setvbuf(*spool, NULL, _IOFBF, 1 << 20);
+    setvbuf(*spool, NULL, _IOFBF, 4096); /* blocks are written at once */
     return 0;
+}
+
+int spool_turn(FILE **spool, struct err *e)
+{
+    int fd = fflush(*spool) == 0 ? dup(fileno(*spool)) : -1;
+    FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
+
+    if (!in) {
+        err_sys(e, ERR_IO, "cannot write the temporary file");
+        if (fd >= 0)
+            close(fd);
+        return ERR_IO;
+    }
+    fclose(*spool);
+    *spool = in;
+    setvbuf(in, NULL, _IOFBF, 1 << 20); /* frames are read one by one */
+    return fseeko(in, 0, SEEK_SET) == 0 ? 0 : err_sys(e, ERR_IO, "cannot read the temporary file");
 }
 
 static int read_spool(struct feed *f, struct feed_block *b, size_t n, struct err *e)

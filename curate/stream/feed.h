@@ -92,4 +92,6 @@ int frame_next_note(struct span all, size_t *at, struct span *note, struct err *
 
 /* The spool of a pipe: a nameless temporary file in dir. */
 int spool_open(FILE **spool, const char *dir, struct err *e);
+/* From writing to reading from its beginning. */
+int spool_turn(FILE **spool, struct err *e);
 #endif

@@ -394,6 +394,35 @@ static void hashes_are_xxhash(void **s)
     assert_true(hash_xxh3_128(span_of("")).hi == 0x99aa06d3014798d8ULL);
 }
 
+/* Each thread of a crew runs once in each run, and all have when it returns. */
+static void count_thread(void *arg, int thread)
+{
+    int *ran = arg;
+
+    __atomic_fetch_add(&ran[thread], 1, __ATOMIC_RELAXED);
+}
+
+static void a_crew_runs_again_and_again(void **s)
+{
+    static const int sizes[] = {0, 1, 2, 5};
+    struct crew *c;
+    struct err e;
+
+    (void)s;
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        int ran[6] = {0}, n = sizes[k] > 1 ? sizes[k] : 1;
+
+        assert_int_equal(crew_open(&c, sizes[k], &e), 0);
+        for (int run = 1; run <= 2000; run++) {
+            crew_run(c, count_thread, ran);
+            for (int i = 0; i < 6; i++)
+                assert_int_equal(ran[i], i < n ? run : 0);
+        }
+        crew_close(c);
+    }
+    crew_close(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -411,6 +440,7 @@ int main(void)
         cmocka_unit_test(utf8_repairs_by_maximal_subpart),
         cmocka_unit_test(gate_lets_tickets_through_in_order),
         cmocka_unit_test(belt_brings_things_in_order),
+        cmocka_unit_test(a_crew_runs_again_and_again),
         cmocka_unit_test(hashes_are_xxhash),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);
