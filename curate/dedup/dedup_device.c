@@ -97,14 +97,18 @@ static int open_one(struct device **dev, struct err *e)
 int dedup_gpu_device(struct dedup_gpu *g, struct device **dev, struct err *e)
 {
     enum state state = __atomic_load_n(&g->state, __ATOMIC_ACQUIRE);
+    bool wait = getenv("QUERN_GPU_WAIT") != NULL;
     int rc;
 
     *dev = NULL;
-    if (state == NONE || (state == OPENING && getenv("QUERN_GPU_WAIT")))
+    if (state == NONE || (state == OPENING && wait))
         TRY(dedup_gpu_settle(g, e));
     if (__atomic_load_n(&g->state, __ATOMIC_ACQUIRE) != THERE)
         return 0;
-    pthread_mutex_lock(&g->lock);
+    if (wait)
+        pthread_mutex_lock(&g->lock);
+    else if (pthread_mutex_trylock(&g->lock) != 0)
+        return 0;
     rc = open_one(dev, e);
     pthread_mutex_unlock(&g->lock);
     return rc;

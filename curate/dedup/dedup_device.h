@@ -17,8 +17,8 @@ struct dedup_gpu;
 int dedup_gpu_open(struct dedup_gpu **g, int which, struct err *e);
 void dedup_gpu_close(struct dedup_gpu *g); /* NULL is fine */
 /* For a thread: its own handle, with a stream of its own, to be closed before g.  *dev stays NULL while the GPU is being
- * opened (with $QUERN_GPU_WAIT it is waited for), and for auto if there is none, which is logged.  ERR_UNSUPPORTED: why
- * cuda cannot be. */
+ * opened, for the first time or for another thread (with $QUERN_GPU_WAIT it is waited for), and for auto if there is none,
+ * which is logged.  ERR_UNSUPPORTED: why cuda cannot be. */
 int dedup_gpu_device(struct dedup_gpu *g, struct device **dev, struct err *e);
 void dedup_gpu_device_close(struct device *dev); /* NULL is fine */
 /* Waits until it is known whether there is a GPU; fails as above. */

@@ -16,13 +16,16 @@ int dedup_sign_one(struct device *cpu, const struct minhash *m, const struct ded
     return cpu->dedup->band_keys(cpu, &keys, e);
 }
 
-/* begin, end and hash are for a GPU alone. */
+/* Documents of a batch at first; for a GPU as many as it mostly has. */
+enum { FEW_DOCS = 512, GPU_DOCS = 2048 };
+
 struct batch {
     struct device *dev; /* that signs it, and whose the memory is; NULL: there is none yet */
-    struct mirror hash, begin, end, key, sketch;
-    uint64_t *number; /* of each document; UINT64_MAX: not yet */
-    size_t n, used;   /* documents, hashes */
-    size_t cap;       /* documents that there is room for */
+    struct mirror in;   /* of a GPU: where each document begins and ends, then the hashes */
+    struct mirror out;  /* keys of all, then sketches */
+    uint64_t *number;   /* of each document; UINT64_MAX: not yet */
+    size_t n, used;     /* documents, hashes */
+    size_t cap, hashes; /* that there is room for */
 };
 
 struct dedup_signer {
@@ -41,12 +44,32 @@ struct dedup_signer {
 
 static void batch_free(struct batch *b)
 {
-    struct mirror *const all[] = {&b->hash, &b->begin, &b->end, &b->key, &b->sketch};
-
-    for (size_t i = 0; b->dev && i < sizeof all / sizeof *all; i++)
-        mirror_free(b->dev, all[i]);
+    if (b->dev) {
+        mirror_free(b->dev, &b->in);
+        mirror_free(b->dev, &b->out);
+    }
     free(b->number);
     *b = (struct batch){0};
+}
+
+/* The parts of a batch's memory, of the host's or the device's. */
+struct parts {
+    int64_t *begin, *end;
+    uint64_t *hash, *key;
+    uint8_t *sketch;
+};
+static struct parts parts_of(const struct dedup_bands *shape, size_t cap, void *in, void *out)
+{
+    struct parts p = {.begin = in, .key = out};
+
+    p.end = in ? p.begin + cap : NULL;
+    p.hash = in ? (uint64_t *)(p.end + cap) : NULL;
+    p.sketch = (uint8_t *)(p.key + cap * (size_t)shape->bands);
+    return p;
+}
+static struct parts host_parts(const struct dedup_signer *s, const struct batch *b)
+{
+    return parts_of(s->c->shape, b->cap, b->in.host, b->out.host);
 }
 
 void dedup_signer_close(struct dedup_signer *s)
@@ -85,53 +108,62 @@ int dedup_signer_new(struct dedup_signer **out, struct dedup_sign_conf *c, struc
     return rc;
 }
 
-/* Room for `bytes`, of which the first `used` of the host's stay. */
-static int grow(struct device *dev, struct mirror *m, size_t used, size_t bytes, struct err *e)
+/* What the batch has so far, in memory of another size. */
+static void copy_parts(const struct dedup_signer *s, const struct batch *b, const struct batch *to)
 {
-    struct mirror more = {0};
+    struct parts x = host_parts(s, b), y = host_parts(s, to);
 
-    if (bytes <= m->bytes)
-        return 0;
-    TRY(mirror_room(dev, &more, bytes, e));
-    if (used)
-        memcpy(more.host, m->host, used);
-    mirror_free(dev, m);
-    *m = more;
-    return 0;
+    memcpy(y.key, x.key, b->n * (size_t)s->c->shape->bands * sizeof *x.key);
+    memcpy(y.sketch, x.sketch, b->n * s->c->shape->sketch_bytes);
+    if (!x.begin)
+        return;
+    memcpy(y.begin, x.begin, b->n * sizeof *x.begin);
+    memcpy(y.end, x.end, b->n * sizeof *x.end);
+    memcpy(y.hash, x.hash, b->used * sizeof *x.hash);
 }
 
-/* Room for one document more. */
-static int room_for_docs(struct dedup_signer *s, struct batch *b, struct err *e)
+/* Memory for so many documents and hashes. */
+static int resize(struct dedup_signer *s, struct batch *b, size_t cap, size_t hashes, struct err *e)
 {
-    const struct dedup_bands *shape = s->c->shape;
-    size_t cap = b->cap ? 2 * b->cap : 512, key = (size_t)shape->bands * sizeof(uint64_t);
+    struct batch to = {.dev = b->dev, .cap = cap, .hashes = hashes};
+    size_t in = 2 * cap * sizeof(int64_t) + hashes * sizeof(uint64_t);
+    size_t out = cap * ((size_t)s->c->shape->bands * sizeof(uint64_t) + s->c->shape->sketch_bytes);
 
-    if (b->n < b->cap)
-        return 0;
-    TRY(grow(b->dev, &b->key, b->n * key, cap * key, e));
-    TRY(grow(b->dev, &b->sketch, b->n * shape->sketch_bytes, cap * shape->sketch_bytes, e));
-    if (b->dev == s->gpu) {
-        TRY(grow(b->dev, &b->begin, b->n * sizeof(int64_t), cap * sizeof(int64_t), e));
-        TRY(grow(b->dev, &b->end, b->n * sizeof(int64_t), cap * sizeof(int64_t), e));
-    }
-    if (mem_grow(&b->number, &b->cap, cap, sizeof *b->number) < 0)
+    to.number = realloc(b->number, cap * sizeof *b->number);
+    if (!to.number)
         return err_set(e, ERR_NOMEM, "out of memory for a batch of documents");
+    b->number = to.number;
+    TRY(mirror_room(b->dev, &to.out, out, e));
+    if (b->dev == s->gpu && mirror_room(b->dev, &to.in, in, e) < 0) {
+        mirror_free(b->dev, &to.out);
+        return ERR_NOMEM;
+    }
+    if (b->n)
+        copy_parts(s, b, &to);
+    mirror_free(b->dev, &b->in);
+    mirror_free(b->dev, &b->out);
+    b->in = to.in;
+    b->out = to.out;
     b->cap = cap;
+    b->hashes = hashes;
     return 0;
 }
 
-/* Room for a document of `count` hashes; a batch has some more than fill it, for it ends with a block. */
+/* Room for a document of `count` hashes.  A batch has some more than fill it, for it ends with a block. */
 static int room_for(struct dedup_signer *s, struct batch *b, size_t count, struct err *e)
 {
-    size_t full = s->c->hashes + s->c->hashes / 4, need = b->used + count;
-    uint64_t t = s->c->laps && b->dev == s->gpu ? laps_now() : 0;
-    int rc = room_for_docs(s, b, e);
+    bool gpu = b->dev == s->gpu;
+    size_t need = gpu ? b->used + count : 0, full = gpu ? s->c->hashes + s->c->hashes / 4 : 0;
+    size_t cap = b->cap ? b->cap : gpu ? GPU_DOCS : FEW_DOCS;
+    uint64_t t;
 
-    if (rc == 0 && b->dev == s->gpu)
-        rc = grow(b->dev, &b->hash, b->used * sizeof(uint64_t), (need < full ? full : need + need / 4) * sizeof(uint64_t), e);
-    if (b->dev == s->gpu)
+    if (b->n < b->cap && need <= b->hashes)
+        return 0;
+    t = laps_now();
+    TRY(resize(s, b, b->n < cap ? cap : 2 * cap, need <= b->hashes ? b->hashes : need <= full ? full : need + need / 4, e));
+    if (gpu)
         laps_add(s->c->laps, LAP_PINNED, t);
-    return rc;
+    return 0;
 }
 
 /* The device of the batch that begins: the GPU once it is there. */
@@ -158,8 +190,8 @@ static int begin_batch(struct dedup_signer *s, struct batch *b, struct err *e)
 static int sign_now(struct dedup_signer *s, struct batch *b, const uint64_t *hash, size_t count, struct err *e)
 {
     const struct dedup_bands *shape = s->c->shape;
-    struct band_record r = {(uint64_t *)b->key.host + b->n * (size_t)shape->bands,
-                            (uint8_t *)b->sketch.host + b->n * shape->sketch_bytes};
+    struct parts p = host_parts(s, b);
+    struct band_record r = {p.key + b->n * (size_t)shape->bands, p.sketch + b->n * shape->sketch_bytes};
     uint64_t sig[MINHASH_MAX], t = laps_now();
 
     TRY(dedup_sign_one(s->cpu, s->c->m, shape, hash, count, sig, &r, e));
@@ -183,10 +215,12 @@ int dedup_signer_add(struct dedup_signer *s, const uint64_t *hash, size_t count,
     if (b->dev == s->cpu) {
         TRY(sign_now(s, b, hash, count, e));
     } else {
-        ((int64_t *)b->begin.host)[b->n] = (int64_t)b->used;
-        memcpy((uint64_t *)b->hash.host + b->used, hash, count * sizeof *hash);
+        struct parts p = host_parts(s, b);
+
+        p.begin[b->n] = (int64_t)b->used;
+        memcpy(p.hash + b->used, hash, count * sizeof *hash);
         b->used += count;
-        ((int64_t *)b->end.host)[b->n] = (int64_t)b->used;
+        p.end[b->n] = (int64_t)b->used;
     }
     b->number[b->n++] = UINT64_MAX;
     return 0;
@@ -218,18 +252,16 @@ static int queue(struct dedup_signer *s, struct batch *b, struct err *e)
 {
     struct device *dev = b->dev;
     const struct dedup_bands *shape = s->c->shape;
-    struct ragged docs = {(int64_t)b->n, (int64_t)b->used, b->begin.on, b->end.on};
-    struct band_keys keys = {docs.n, s->on.n, shape->bands, shape->rows, NULL, b->key.on, b->sketch.on, (int)shape->sketch_bytes};
+    struct parts p = parts_of(shape, b->cap, b->in.on, b->out.on);
+    struct ragged docs = {(int64_t)b->n, (int64_t)b->used, p.begin, p.end};
+    struct band_keys keys = {docs.n, s->on.n, shape->bands, shape->rows, NULL, p.key, p.sketch, (int)shape->sketch_bytes};
 
     TRY(room_for_signatures(s, b->cap * (size_t)s->on.n * sizeof(uint64_t), e));
     keys.sig = s->sig;
-    TRY(mirror_put(dev, &b->hash, b->used * sizeof(uint64_t), e));
-    TRY(mirror_put(dev, &b->begin, b->n * sizeof(int64_t), e));
-    TRY(mirror_put(dev, &b->end, b->n * sizeof(int64_t), e));
-    TRY(dev->dedup->minhash_sign(dev, &s->on, &docs, b->hash.on, s->sig, e));
+    TRY(mirror_put(dev, &b->in, (2 * b->cap + b->used) * sizeof(uint64_t), e));
+    TRY(dev->dedup->minhash_sign(dev, &s->on, &docs, p.hash, s->sig, e));
     TRY(dev->dedup->band_keys(dev, &keys, e));
-    TRY(mirror_get(dev, &b->key, b->n * (size_t)shape->bands * sizeof(uint64_t), e));
-    return mirror_get(dev, &b->sketch, b->n * shape->sketch_bytes, e);
+    return mirror_get(dev, &b->out, (size_t)(p.sketch - (uint8_t *)b->out.on) + b->n * shape->sketch_bytes, e);
 }
 
 /* Sends a batch on its way; meanwhile its hashes go to the file. */
@@ -241,7 +273,7 @@ static int start(struct dedup_signer *s, struct batch *b, struct err *e)
         return 0;
     TRY(queue(s, b, e));
     t = laps_add(s->c->laps, LAP_QUEUE, t);
-    TRY(spill_put(s->sets, b->hash.host, b->used * sizeof(uint64_t), e));
+    TRY(spill_put(s->sets, host_parts(s, b).hash, b->used * sizeof(uint64_t), e));
     laps_add(s->c->laps, LAP_ASIDE, t);
     return 0;
 }
@@ -250,6 +282,7 @@ static int start(struct dedup_signer *s, struct batch *b, struct err *e)
 static int collect(struct dedup_signer *s, struct batch *b, struct err *e)
 {
     uint64_t t = laps_now();
+    struct parts p;
 
     if (!b->n)
         return 0;
@@ -258,7 +291,8 @@ static int collect(struct dedup_signer *s, struct batch *b, struct err *e)
         t = laps_add(s->c->laps, LAP_WAIT, t);
         __atomic_fetch_add(&s->c->on_gpu, b->n, __ATOMIC_RELAXED);
     }
-    TRY(dedup_store_put_records(s->c->store, b->number, b->n, &(struct band_record){b->key.host, b->sketch.host}, e));
+    p = host_parts(s, b);
+    TRY(dedup_store_put_records(s->c->store, b->number, b->n, &(struct band_record){p.key, p.sketch}, e));
     laps_add(s->c->laps, LAP_ASIDE, t);
     b->n = b->used = 0;
     return 0;

@@ -171,7 +171,11 @@ for b in 1 200 16384; do
     same "batches of $b: the same against documents" gpu.out cpu.out
     from=large.jsonl
 done
-batch=(--batch 100)
+# More documents in a block than a batch has room for at first.
+awk 'BEGIN { for (i = 0; i < 9000; i++) { x = i % 5000; printf "{\"id\":\"s%d\",\"text\":\"a%d b%d c d e f g\"}\n", i, x, x * x } }' >small.jsonl
+from=small.jsonl docs=9000 batch=()
+twin "many small documents"
+from=large.jsonl docs=1501 batch=(--batch 100)
 SIMT_LATE=1 twin "a GPU that comes late" -j 3
 cpu
 QUERN_CUDA=$simt quern-dedup fuzzy -q --device cuda large.jsonl -o gpu.out --clusters gpu.cl
