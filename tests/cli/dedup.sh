@@ -185,6 +185,12 @@ batch=() from=many.jsonl docs=300
 cpu --pairs cpu.pairs --threshold 0.5
 gpu --pairs gpu.pairs --threshold 0.5
 same "all pairs by the GPU's kernels" gpu.pairs cpu.pairs
+for d in cpu cuda; do
+    printf 'input: large.jsonl\nstages:\n  - dedup fuzzy: {device: %s, batch: 100, clusters: plan.%s.cl}\noutput: plan.%s.out\n' $d $d $d >plan.$d.yaml
+    status "a plan, $d" 0 env QUERN_GPU_WAIT=1 QUERN_CUDA="$simt" quern-curate plan.$d.yaml
+done
+same "a plan: the same documents" plan.cuda.out plan.cpu.out
+same "a plan: the same clusters" plan.cuda.cl plan.cpu.cl
 status "no GPU: told why" 3 env QUERN_CUDA=/no/such.so quern-dedup fuzzy --device cuda many.jsonl
 has "with what was looked for" err "/no/such.so"
 status "no GPU, no document: told why" 3 env QUERN_CUDA=/no/such.so quern-dedup fuzzy --device cuda /dev/null
