@@ -23,7 +23,7 @@ struct run {
     const struct driver_conf *c;
     struct feed feed;
     struct flows flows;
-    FILE *spool; /* that the pass under way writes */
+    struct spool *spool; /* that the pass under way writes */
     int n_passes, pass; /* how many there are, and the one under way, from 0 */
     double done;        /* bytes that the passes before have read */
     uint64_t items;     /* that were read in the first pass */
@@ -49,14 +49,7 @@ static int create(const struct run *r, struct file_out **out, const char *name, 
     return file_create(out, own, 0, e);
 }
 
-static int put_spool(void *to, struct span s, struct err *e)
-{
-    if (fwrite(s.p, 1, s.n, to) != s.n)
-        return err_sys(e, ERR_IO, "cannot write the temporary file (TMPDIR chooses its place)");
-    return 0;
-}
-
-/* Where the temporary file goes: $TMPDIR, else beside the output where that is a file, else /tmp. */
+/* Where what is put aside goes: $TMPDIR, else beside the output where that is a file, else /tmp. */
 static const char *spool_dir(const struct driver_conf *c, char *buf, size_t size)
 {
     const char *tmp = getenv("TMPDIR"), *slash;
@@ -100,7 +93,7 @@ static void tell(void *run, const struct pass_now *now)
     p.count[0].value = (double)r->items;
     if (total > 0)
         p.total = r->done + total +
-                  (left && r->spool && consumed > 0 ? left * (double)ftello(r->spool) * fmax(total / consumed, 1) : 0);
+                  (left && r->spool && consumed > 0 ? left * (double)spool_size(r->spool) * fmax(total / consumed, 1) : 0);
     if (r->n_passes > 1) {
         snprintf(phase, sizeof phase, "pass %d of %d", r->pass + 1, r->n_passes);
         p.phase = phase;
@@ -112,7 +105,7 @@ static void tell(void *run, const struct pass_now *now)
 static int one_pass(struct run *r, int first, int last, bool later, struct err *e)
 {
     const struct driver_conf *c = r->c;
-    struct pass_out out = {.frames = later};
+    struct pass_out out = {.frames = later, .spool = later ? r->spool : NULL};
     struct pass_conf conf = {.stages = c->stages, .n_stages = c->n_stages, .first = first, .last = last,
                              .later = later, .source = c->source, .feed = &r->feed, .jobs = c->jobs, .out = &out, .n_out = 1,
                              .full = c->rejects_full, .flows = &r->flows, .tell = is_first(r) ? tell : NULL, .tell_of = r,
@@ -120,9 +113,8 @@ static int one_pass(struct run *r, int first, int last, bool later, struct err *
     struct pass *p;
     int rc;
 
-    out.to = later    ? (struct sink){put_spool, r->spool}
-             : r->out ? (struct sink){sink_file, r->out}
-                      : (struct sink){ranks_put, &r->to_first[DOCS]};
+    if (!later)
+        out.to = r->out ? (struct sink){sink_file, r->out} : (struct sink){ranks_put, &r->to_first[DOCS]};
     if (r->rejects)
         conf.rejects = (struct sink){sink_file, r->rejects};
     else if (c->rejects && !later)
@@ -134,20 +126,17 @@ static int one_pass(struct run *r, int first, int last, bool later, struct err *
 }
 
 /* The next pass reads what this one kept. */
-static int turn_spool(struct run *r, struct stage *judge, struct err *e)
+static void turn_spool(struct run *r, struct stage *judge)
 {
-    uint64_t size = (uint64_t)ftello(r->spool);
     struct source_where read;
 
     feed_where(&r->feed, &read);
     r->done += (double)read.consumed;
     r->pass++;
-    TRY(spool_turn(&r->spool, e));
     feed_close(&r->feed);
     r->feed = (struct feed){.spool = r->spool, .judge = {ask_stage, judge},
-                            .account = r->c->rejects != NULL, .size = size};
+                            .account = r->c->rejects != NULL, .size = spool_size(r->spool)};
     r->spool = NULL;
-    return 0;
 }
 
 static int all_passes(struct run *r, struct err *e)
@@ -173,7 +162,7 @@ static int all_passes(struct run *r, struct err *e)
             return 0;
         TRY(c->stages[last - 1].ops->resolve(c->stages[last - 1].state, c->jobs, e));
         laps_add(&r->laps, LAP_DECIDE, t);
-        TRY(turn_spool(r, &c->stages[last - 1], e));
+        turn_spool(r, &c->stages[last - 1]);
     }
 }
 
@@ -338,8 +327,7 @@ int driver_run(const struct driver_conf *c, struct driver_result *res, struct er
     *res = (struct driver_result){in->docs_in,  out->docs_out,  r.flows.dropped,        r.flows.bad,
                                   in->bytes_in, out->bytes_out, log_seconds() - r.start};
     feed_close(&r.feed);
-    if (r.spool)
-        fclose(r.spool);
+    spool_close(r.spool);
     file_abort(r.out);
     file_abort(r.rejects);
     flows_free(&r.flows);

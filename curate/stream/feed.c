@@ -374,47 +374,12 @@ int frame_next_note(struct span all, size_t *at, struct span *note, struct err *
     return 1;
 }
 
-int spool_open(FILE **spool, const char *dir, struct err *e)
-{
-    char path[4096];
-    int fd;
-
-    snprintf(path, sizeof path, "%s/quern", dir);
-    fd = file_nameless(path, e);
-    if (fd < 0)
-        return fd;
-    *spool = fdopen(fd, "w+");
-    if (!*spool) {
-        close(fd);
-        return no_memory(e);
-    }
-    setvbuf(*spool, NULL, _IOFBF, 4096); /* blocks are written at once */
-    return 0;
-}
-
-int spool_turn(FILE **spool, struct err *e)
-{
-    int fd = fflush(*spool) == 0 ? dup(fileno(*spool)) : -1;
-    FILE *in = fd >= 0 ? fdopen(fd, "r") : NULL;
-
-    if (!in) {
-        err_sys(e, ERR_IO, "cannot write the temporary file");
-        if (fd >= 0)
-            close(fd);
-        return ERR_IO;
-    }
-    fclose(*spool);
-    *spool = in;
-    setvbuf(in, NULL, _IOFBF, 1 << 20); /* frames are read one by one */
-    return fseeko(in, 0, SEEK_SET) == 0 ? 0 : err_sys(e, ERR_IO, "cannot read the temporary file");
-}
-
-static int read_spool(struct feed *f, struct feed_block *b, size_t n, struct err *e)
+static int read_kept(struct feed *f, struct feed_block *b, size_t n, struct err *e)
 {
     if (buf_reserve(&b->bytes, n + JSON_PADDING) < 0)
         return no_memory(e);
-    if (fread(b->bytes.p + b->bytes.n, 1, n, f->spool) != n)
-        return ferror(f->spool) ? err_sys(e, ERR_IO, "cannot read the kept documents")
+    if (fread(b->bytes.p + b->bytes.n, 1, n, f->file) != n)
+        return ferror(f->file) ? err_sys(e, ERR_IO, "cannot read the kept documents")
                                 : err_set(e, ERR_IO, "the kept documents end too soon");
     b->bytes.n += n;
     return 0;
@@ -424,46 +389,82 @@ static int read_spool(struct feed *f, struct feed_block *b, size_t n, struct err
 static int read_head(struct feed *f, struct frame *h, struct err *e)
 {
     for (;;) {
-        if (f->spool && fread(h, sizeof *h, 1, f->spool) == 1)
+        if (f->file && fread(h, sizeof *h, 1, f->file) == 1)
             return 1;
-        if (f->spool && ferror(f->spool))
+        if (f->file && ferror(f->file))
             return err_sys(e, ERR_IO, "cannot read the kept documents");
         if (f->at_kept == f->n_kept)
             return 0;
-        if (f->spool) {
-            f->consumed += (uint64_t)ftello(f->spool);
-            fclose(f->spool);
+        if (f->file) {
+            f->consumed += (uint64_t)ftello(f->file);
+            fclose(f->file);
         }
-        f->spool = fopen(f->kept[f->at_kept], "re");
-        if (!f->spool)
+        f->file = fopen(f->kept[f->at_kept], "re");
+        if (!f->file)
             return err_sys(e, ERR_IO, "cannot open '%s'", f->kept[f->at_kept]);
         f->at_kept++;
-        setvbuf(f->spool, NULL, _IOFBF, 1 << 20);
+        setvbuf(f->file, NULL, _IOFBF, 1 << 20);
     }
 }
 
-static int fill_spooled(struct feed *f, struct feed_block *b, struct err *e)
+/* A document that was put aside. */
+static int add_kept(struct feed *f, struct feed_block *b, const struct frame *h, struct item **out, struct err *e)
+{
+    struct item *it = add_item(b);
+
+    if (!it)
+        return no_memory(e);
+    it->offset = h->offset;
+    it->line.n = h->n;
+    it->judged.account = f->account;
+    *out = it;
+    if (f->judge.ask)
+        TRY(f->judge.ask(f->judge.of, f->count + (uint64_t)b->n - 1, &it->judged, &it->reply, &b->arena, e));
+    return 0;
+}
+
+/* The next piece of the spool that has documents. */
+static int fill_piece(struct feed *f, struct feed_block *b, struct err *e)
+{
+    struct spool_piece p = {0};
+
+    while (!p.n)
+        if (!spool_next(f->spool, &p))
+            return 0;
+    if (buf_reserve(&b->bytes, p.n + JSON_PADDING) < 0)
+        return no_memory(e);
+    TRY(spool_read(f->spool, &p, b->bytes.p, e));
+    b->bytes.n = p.n;
+    f->consumed += p.n;
+    for (size_t at = 0; at < p.n;) {
+        struct frame h;
+        struct item *it = NULL;
+
+        memcpy(&h, b->bytes.p + at, sizeof h);
+        at += sizeof h;
+        TRY(add_kept(f, b, &h, &it, e));
+        it->file = h.file_n ? b->bytes.p + at : NULL;
+        it->line.p = b->bytes.p + at + h.file_n;
+        at += h.file_n + h.n;
+    }
+    return 0;
+}
+
+static int fill_kept(struct feed *f, struct feed_block *b, struct err *e)
 {
     struct frame h;
     int more;
 
     while (b->bytes.n < block_bytes(f)) {
-        struct item *it;
+        struct item *it = NULL;
 
         TRY(more = read_head(f, &h, e));
         if (!more)
             break;
-        it = add_item(b);
-        if (!it)
-            return no_memory(e);
-        it->offset = h.offset;
-        it->line.n = h.n;
+        TRY(add_kept(f, b, &h, &it, e));
         it->file = h.file_n ? "" : NULL;
-        TRY(read_spool(f, b, h.file_n, e));
-        TRY(read_spool(f, b, h.n, e));
-        it->judged.account = f->account;
-        if (f->judge.ask)
-            TRY(f->judge.ask(f->judge.of, f->count + (uint64_t)b->n - 1, &it->judged, &it->reply, &b->arena, e));
+        TRY(read_kept(f, b, h.file_n, e));
+        TRY(read_kept(f, b, h.n, e));
     }
     for (size_t at = 0, i = 0; i < (size_t)b->n; i++) { /* the buffer moves no more */
         struct item *it = &b->item[i];
@@ -480,7 +481,7 @@ static int fill_spooled(struct feed *f, struct feed_block *b, struct err *e)
 int feed_fill(struct feed *f, struct feed_block *b, struct err *e)
 {
     block_reset(b);
-    TRY(f->spool || f->n_kept ? fill_spooled(f, b, e) : f->source ? fill_items(f, b, e) : fill_lines(f, b, e));
+    TRY(f->spool ? fill_piece(f, b, e) : f->n_kept ? fill_kept(f, b, e) : f->source ? fill_items(f, b, e) : fill_lines(f, b, e));
     if (!b->weight)
         b->weight = b->bytes.n;
     b->first = f->count;
@@ -523,8 +524,8 @@ int feed_skip(struct feed *f, uint64_t n, uint64_t offset, struct err *e)
 void feed_where(const struct feed *f, struct source_where *w)
 {
     *w = (struct source_where){.consumed = f->consumed, .total = f->size};
-    if (f->spool) {
-        w->consumed += (uint64_t)ftello(f->spool);
+    if (f->file) {
+        w->consumed += (uint64_t)ftello(f->file);
     } else if (f->source) {
         if (f->source->ops->where)
             f->source->ops->where(f->source->state, w);
@@ -539,7 +540,9 @@ void feed_close(struct feed *f)
 {
     close_input(f);
     buf_free(&f->tail);
-    if (f->spool)
-        fclose(f->spool);
+    if (f->file)
+        fclose(f->file);
+    f->file = NULL;
+    spool_close(f->spool);
     f->spool = NULL;
 }

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "curate/stream/source.h"
+#include "curate/stream/spool.h"
 
 /* Bytes of input that a thread takes at a time: small enough to share a small input
  * among threads, large enough that the gates cost nothing. */
@@ -57,9 +58,10 @@ struct feed {
     struct buf tail; /* the beginning of a line whose end is yet to be read */
     uint64_t offset; /* in the decompressed file, of tail: of what the next block begins with */
     const struct source *source;
-    FILE *spool;         /* frames, */
-    char *const *kept;   /*   and behind them those of the files of these names */
+    struct spool *spool; /* frames, of which each piece is a block, */
+    char *const *kept;   /*   or those of the files of these names, */
     int n_kept, at_kept;
+    FILE *file;          /*   of which this is read */
     struct judge judge;  /* of the spool */
     bool account;        /* survivors are wanted of it */
     size_t block_bytes;  /* 0: BLOCK_BYTES */
@@ -82,16 +84,11 @@ void feed_close(struct feed *f);
 /* How far it has come; called where feed_fill is.  Of a spool, what was read of it. */
 void feed_where(const struct feed *f, struct source_where *w);
 
-/* A spool is a file of frames: a document with where it came from. */
+/* A frame is a document with where it came from; a spool has frames. */
 int frame_put_doc(struct buf *b, const struct doc *d);
 /* A stage's note, kept beside: its length, its bytes, filled up so that the next begins at
  * a multiple of 16. */
 int frame_put_note(struct buf *b, struct span note);
 /* The note at *at in the mapped bytes; *at moves behind it.  1, 0 at the end, ERR_FORMAT. */
 int frame_next_note(struct span all, size_t *at, struct span *note, struct err *e);
-
-/* The spool of a pipe: a nameless temporary file in dir. */
-int spool_open(FILE **spool, const char *dir, struct err *e);
-/* From writing to reading from its beginning. */
-int spool_turn(FILE **spool, struct err *e);
 #endif

@@ -32,6 +32,7 @@ struct worker {
     void *source_thread, **stage_thread;
     struct flows flows; /* of the block in hand */
     struct buf *out; /* what goes to each of the pass's */
+    struct spool_piece *piece; /* where, if that is a spool */
     struct buf rejects, notes, packed;
     ZSTD_CCtx *zstd;
     struct libdeflate_compressor *gzip;
@@ -102,7 +103,8 @@ static int worker_open(struct worker *w, struct pass *p, struct err *e)
     w->json = json_reader_new();
     w->stage_thread = calloc((size_t)c->n_stages + 1, sizeof *w->stage_thread);
     w->out = calloc((size_t)c->n_out + 1, sizeof *w->out);
-    if (!w->json || !w->stage_thread || !w->out || flows_init(&w->flows, c->n_stages) < 0)
+    w->piece = calloc((size_t)c->n_out + 1, sizeof *w->piece);
+    if (!w->json || !w->stage_thread || !w->out || !w->piece || flows_init(&w->flows, c->n_stages) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a thread");
     for (int i = 0; i < c->n_out; i++)
         TRY(open_packer(w, c->out[i].codec, e));
@@ -135,6 +137,7 @@ static void worker_close(struct worker *w, const struct pass_conf *c)
     for (int i = 0; i < c->n_out && w->out; i++)
         buf_free(&w->out[i]);
     free(w->out);
+    free(w->piece);
     buf_free(&w->rejects);
     buf_free(&w->notes);
     buf_free(&w->packed);
@@ -462,8 +465,11 @@ static int finish_block(struct worker *w, struct err *e)
     if (flows_add(t, &w->flows) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
     clear_flows(&w->flows);
-    for (int i = 0; i < p->c.n_out; i++)
-        TRY(put(&p->c.out[i].to, &w->out[i], e));
+    for (int i = 0; i < p->c.n_out; i++) {
+        const struct pass_out *o = &p->c.out[i];
+
+        TRY(o->spool ? spool_reserve(o->spool, w->out[i].n, &w->piece[i], e) : put(&o->to, &w->out[i], e));
+    }
     TRY(put(&p->c.notes, &w->notes, e));
     TRY(put(&p->c.rejects, &w->rejects, e));
     if (p->c.tell)
@@ -522,6 +528,9 @@ static int one_block(struct worker *w, struct err *e)
     TRY(finish_block(w, e));
     laps_add(p->c.laps, PASS_WRITING, t);
     gate_leave(&p->write_gate);
+    for (int i = 0; i < p->c.n_out; i++)
+        if (p->c.out[i].spool)
+            TRY(spool_write(p->c.out[i].spool, &w->piece[i], w->out[i].p, e));
     return 1;
 }
 

@@ -25,6 +25,7 @@ int sink_file(void *file_out, struct span s, struct err *e);
 /* Where documents go that the stages kept. */
 struct pass_out {
     struct sink to;
+    struct spool *spool;   /* or there, each block a piece */
     bool frames;           /* as frames (curate/stream/feed.h), which another pass reads; else as lines */
     enum file_codec codec; /* of lines: compressed, a frame or member a block */
     int route;             /* 0: all go there; K: those whose note of the last stage has a byte K that is not 0, from 1 */
