@@ -3,47 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct job {
-    void (*fn)(void *, int);
-    void *arg;
-    int thread;
-};
-
-static void *start(void *p)
-{
-    struct job *j = p;
-    j->fn(j->arg, j->thread);
-    return NULL;
-}
-
-int pool_run(int n, void (*fn)(void *arg, int thread), void *arg, struct err *e)
-{
-    pthread_t *ids = calloc((size_t)(n > 0 ? n : 1), sizeof *ids);
-    struct job *jobs = calloc((size_t)(n > 0 ? n : 1), sizeof *jobs);
-    int started = 1, rc = 0;
-
-    if (!ids || !jobs) {
-        free(ids);
-        free(jobs);
-        fn(arg, 0);
-        return err_set(e, ERR_NOMEM, "out of memory for %d threads", n);
-    }
-    for (; started < n; started++) {
-        jobs[started] = (struct job){fn, arg, started};
-        errno = pthread_create(&ids[started], NULL, start, &jobs[started]);
-        if (errno) {
-            rc = err_sys(e, ERR_NOMEM, "cannot start thread %d of %d", started + 1, n);
-            break;
-        }
-    }
-    fn(arg, 0);
-    for (int i = 1; i < started; i++)
-        pthread_join(ids[i], NULL);
-    free(ids);
-    free(jobs);
-    return rc;
-}
-
 /* ---- threads that are kept ---- */
 
 struct crew {
@@ -53,6 +12,7 @@ struct crew {
     void *arg;
     uint64_t run;    /* how many there were */
     int n, working;  /* threads beside the caller; of them, those that are not done */
+    int why;         /* errno of one that could not be started, or 0 */
     bool over;
     struct member {
         struct crew *crew;
@@ -102,14 +62,15 @@ int crew_open(struct crew **out, int n, struct err *e)
         struct member *m = &c->member[c->n];
 
         *m = (struct member){.crew = c, .thread = c->n + 1};
-        if (pthread_create(&m->id, NULL, serve, m) != 0)
+        c->why = pthread_create(&m->id, NULL, serve, m);
+        if (c->why)
             break;
     }
     *out = c;
     return 0;
 }
 
-void crew_run(struct crew *c, void (*fn)(void *arg, int thread), void *arg)
+static void run_all(struct crew *c, void (*fn)(void *arg, int thread), void *arg)
 {
     pthread_mutex_lock(&c->lock);
     c->fn = fn;
@@ -140,6 +101,59 @@ void crew_close(struct crew *c)
     pthread_mutex_destroy(&c->lock);
     free(c->member);
     free(c);
+}
+
+/* ---- work that can fail ---- */
+
+/* A run of which the first failure counts. */
+struct sharing {
+    pool_work *fn;
+    void *arg;
+    struct err *e;
+    int failed;
+};
+
+static void share(void *p, int thread)
+{
+    struct sharing *s = p;
+    struct err e = {0};
+    int rc = s->fn(s->arg, thread, &e), none = 0;
+
+    if (rc < 0 && __atomic_compare_exchange_n(&s->failed, &none, rc, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && s->e)
+        *s->e = e;
+}
+
+int crew_share(struct crew *c, pool_work *fn, void *arg, struct err *e)
+{
+    struct sharing s = {fn, arg, e, 0};
+
+    run_all(c, share, &s);
+    return s.failed;
+}
+
+int pool_run(int n, void (*fn)(void *arg, int thread), void *arg, struct err *e)
+{
+    struct crew *c;
+    int rc = crew_open(&c, n, e);
+
+    if (rc < 0) {
+        fn(arg, 0);
+        return rc;
+    }
+    run_all(c, fn, arg);
+    errno = c->why;
+    if (errno)
+        rc = err_sys(e, ERR_NOMEM, "cannot start thread %d of %d", c->n + 2, n);
+    crew_close(c);
+    return rc;
+}
+
+int pool_share(int n, pool_work *fn, void *arg, struct err *e)
+{
+    struct sharing s = {fn, arg, e, 0};
+
+    pool_run(n, share, &s, NULL);
+    return s.failed;
 }
 
 /* ---- gates ---- */

@@ -27,12 +27,16 @@ extern "C" {
  * fewer threads, at least by the caller, and the result still stands. */
 int pool_run(int n, void (*fn)(void *arg, int thread), void *arg, struct err *e);
 
-/* The same for many short runs, by threads that are kept: */
+/* The same of work that can fail, where fewer threads do as well: 0, or the first failure, which e has too (NULL: nobody asks).
+ * The others go on. */
+typedef int pool_work(void *arg, int thread, struct err *e);
+int pool_share(int n, pool_work *fn, void *arg, struct err *e);
+
+/* pool_share for many short runs, by threads that are kept: */
 struct crew;
 /* n threads, the caller being one, or fewer where they cannot be started.  ERR_NOMEM. */
 int crew_open(struct crew **c, int n, struct err *e);
-/* Runs fn(arg, thread) in each; returns when all have. */
-void crew_run(struct crew *c, void (*fn)(void *arg, int thread), void *arg);
+int crew_share(struct crew *c, pool_work *fn, void *arg, struct err *e);
 void crew_close(struct crew *c); /* NULL is fine */
 
 struct gate {

@@ -338,7 +338,7 @@ static int put_documents(struct device *dev, const struct job *j, struct err *e)
 
     for (int i = 0; i < DNN_PLACES; i++) {
         d.at[i] = (int64_t *)j->at[DNN_ID_AT_Q + i];
-        d.row[i] = i == DNN_AT_STATS ? p->heads : s->stride[i < DNN_AT_STATS ? i : i - 1][1];
+        d.row[i] = i == DNN_AT_STATS ? p->heads : s->stride[dnn_view_of(i)][1];
     }
     LAUNCH(documents_kernel, dim3(1), 32 * DOCUMENT_WARPS, dev, d);
     return cuda_launched(dev, "attention's documents", e);

@@ -36,12 +36,20 @@ enum { DNN_ID_Q = 1, DNN_ID_K, DNN_ID_V, DNN_ID_O, DNN_ID_STATS, DNN_ID_SCALE, D
 enum { DNN_AT_Q, DNN_AT_K, DNN_AT_V, DNN_AT_O, DNN_AT_STATS, DNN_AT_DOUT, DNN_AT_DQ, DNN_AT_DK, DNN_AT_DV, DNN_PLACES };
 /* The views of a call, as strides of a shape are counted. */
 enum { DNN_VIEW_Q, DNN_VIEW_K, DNN_VIEW_V, DNN_VIEW_O, DNN_VIEW_DOUT, DNN_VIEW_DQ, DNN_VIEW_DK, DNN_VIEW_DV, DNN_VIEWS };
+/* Views and places go together, but for the statistics, which are no view. */
+static inline int dnn_place_of(int view) { return view + (view >= DNN_AT_STATS); }
+static inline int dnn_view_of(int place) { return place - (place > DNN_AT_STATS); }
+/* The place of what a gradient is of. */
+static inline int dnn_place_behind(int place)
+{
+    static const int of[] = {DNN_AT_O, DNN_AT_Q, DNN_AT_K, DNN_AT_V};
+
+    return of[place - DNN_AT_DOUT];
+}
 static inline bool dnn_lies_apart(const struct dnn_shape *s, int place)
 {
-    static const int of[] = {DNN_VIEW_O, DNN_VIEW_Q, DNN_VIEW_K, DNN_VIEW_V};
-
     return s->backward && place >= DNN_AT_DOUT &&
-           s->stride[DNN_VIEW_DOUT + place - DNN_AT_DOUT][1] != s->stride[of[place - DNN_AT_DOUT]][1];
+           s->stride[dnn_view_of(place)][1] != s->stride[dnn_view_of(dnn_place_behind(place))][1];
 }
 
 /* Builds the graph of the shape and asks for an engine; with handle the plan is made too, with prop (a device's properties)

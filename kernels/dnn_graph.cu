@@ -86,21 +86,13 @@ static int64_t heads_of(const struct dnn_shape *s, int at)
     return at == DNN_VIEW_K || at == DNN_VIEW_V || at == DNN_VIEW_DK || at == DNN_VIEW_DV ? s->kv_heads : s->heads;
 }
 
-/* Which of the beginnings of documents are those of a view. */
-static int place_of(int at)
-{
-    static const int place[DNN_VIEWS] = {DNN_AT_Q, DNN_AT_K, DNN_AT_V, DNN_AT_O, DNN_AT_DOUT, DNN_AT_DQ, DNN_AT_DK, DNN_AT_DV};
-
-    return place[at];
-}
-
 /* A view of the call: (b, heads, t, d) as it lies, or with its rows as columns. */
 static struct form form_of(struct graph *g, int type, int64_t id, int at, bool turned)
 {
     const struct dnn_shape *s = g->s;
     int64_t row = s->stride[at][1], batch = s->documents ? s->t * row : s->stride[at][0];
     struct form f = {type, id, {s->b, heads_of(s, at), turned ? s->d : s->t, turned ? s->t : s->d},
-                     {batch, s->d, turned ? 1 : row, turned ? row : 1}, false, 0, g->at[place_of(at)]};
+                     {batch, s->d, turned ? 1 : row, turned ? row : 1}, false, 0, g->at[dnn_place_of(at)]};
 
     return f;
 }
@@ -276,8 +268,6 @@ static void *random_mask(struct graph *g)
 /* The tensors that several operations of a graph read. */
 static void begin(struct graph *g)
 {
-    static const int of[] = {DNN_AT_O, DNN_AT_Q, DNN_AT_K, DNN_AT_V}; /* from DNN_AT_DOUT on */
-
     g->math = DNN_DATA_FLOAT;
     if (!g->s->documents)
         return;
@@ -285,7 +275,7 @@ static void begin(struct graph *g)
     g->keys = list(g, DNN_DATA_INT32, DNN_ID_KEYS, g->s->b, false);
     for (int i = 0; i < DNN_PLACES; i++)
         g->at[i] = i < DNN_AT_DOUT || dnn_lies_apart(g->s, i) ? list(g, DNN_DATA_INT64, DNN_ID_AT_Q + i, g->s->b + 1, false)
-                                                              : g->at[of[i - DNN_AT_DOUT]];
+                                                              : g->at[dnn_place_behind(i)];
 }
 
 /* What lies beyond a document far below everything. */

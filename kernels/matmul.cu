@@ -189,20 +189,26 @@ static int run(struct device *dev, const struct lt *lt, const struct lt_plan *p,
                            dev->stream);
 }
 
-/* Seconds of TIMED calls after one; < 0: it fails. */
-static double seconds_of(struct device *dev, const struct lt *lt, const struct lt_plan *p, const struct lt_algo *algo,
-                         const struct matmul *q, void *d, void *workspace, struct device_event *ev[2])
+/* Seconds of TIMED calls after one; < 0: one fails.  call: a function of nothing, 0 when it has been queued. */
+template <class F> static double seconds_of(struct device *dev, const F &call)
 {
-    double s = -1;
+    struct device_event *ev[2] = {NULL, NULL};
     struct err none;
+    double s = -1;
+    int rc = dev->calls->event_new(dev, &ev[0], true, &none);
 
-    if (run(dev, lt, p, algo, q, d, workspace, WORKSPACE) || dev->calls->event_record(dev, ev[0], &none) < 0)
-        return -1;
-    for (int i = 0; i < TIMED; i++)
-        if (run(dev, lt, p, algo, q, d, workspace, WORKSPACE))
-            return -1;
-    if (dev->calls->event_record(dev, ev[1], &none) < 0 || dev->calls->event_seconds(dev, ev[0], ev[1], &s, &none) < 0)
-        return -1;
+    rc = rc ? rc : dev->calls->event_new(dev, &ev[1], true, &none);
+    for (int i = 0; i <= TIMED && rc == 0; i++) {
+        rc = call();
+        if (rc == 0 && i == 0)
+            rc = dev->calls->event_record(dev, ev[0], &none);
+    }
+    rc = rc ? rc : dev->calls->event_record(dev, ev[1], &none);
+    if (rc == 0 && dev->calls->event_seconds(dev, ev[0], ev[1], &s, &none) < 0)
+        s = -1;
+    for (int i = 0; i < 2; i++)
+        if (ev[i])
+            dev->calls->event_free(dev, ev[i]);
     return s;
 }
 
@@ -211,29 +217,22 @@ static double seconds_of(struct device *dev, const struct lt *lt, const struct l
 static int fastest(struct device *dev, const struct lt *lt, struct lt_plan *p, const struct lt_result *r, int count,
                    const struct matmul *q, void *workspace)
 {
-    struct device_event *ev[2] = {NULL, NULL};
     void *d = NULL;
-    double least = -1;
     struct err none;
-    int best = 0;
+    int best = -1;
 
     p->seconds = -1;
     if (q->beta == 1 && dev->calls->alloc(dev, &d, (size_t)q->m * (size_t)q->ldc * dtype_size(q->dt_c), &none) < 0)
         return 0;
-    if (dev->calls->event_new(dev, &ev[0], true, &none) == 0 && dev->calls->event_new(dev, &ev[1], true, &none) == 0) {
-        for (int i = 0; i < count; i++) {
-            double s = r[i].state == 0 ? seconds_of(dev, lt, p, &r[i].algo, q, d ? d : q->c, workspace, ev) : -1;
-            if (s >= 0 && (least < 0 || s < least)) {
-                least = s;
-                best = i;
-            }
+    for (int i = 0; i < count; i++) {
+        double s = r[i].state ? -1 : seconds_of(dev, [&] {
+            return run(dev, lt, p, &r[i].algo, q, d ? d : q->c, workspace, WORKSPACE);
+        });
+        if (s >= 0 && (best < 0 || s < p->seconds)) {
+            p->seconds = s;
+            best = i;
         }
-        best = least < 0 ? -1 : best;
-        p->seconds = least;
     }
-    for (int i = 0; i < 2; i++)
-        if (ev[i])
-            dev->calls->event_free(dev, ev[i]);
     if (d) {
         dev->calls->sync(dev, &none);
         dev->calls->free(dev, d);
@@ -320,35 +319,13 @@ static bool described(struct lt *lt, struct lt_plan *p, const struct matmul *q, 
     return describe(lt->api, p, did) == 0 && describe_call(lt, p, q) == 0;
 }
 
-/* Seconds of TIMED calls of our own sums of columns, after one; < 0: they fail. */
-static double seconds_of_sums(struct device *dev, const struct lt *lt, const struct matmul *q)
-{
-    struct device_event *ev[2] = {NULL, NULL};
-    double s = -1;
-    struct err none;
-    int rc = dev->calls->event_new(dev, &ev[0], true, &none);
-
-    rc = rc ? rc : dev->calls->event_new(dev, &ev[1], true, &none);
-    for (int i = 0; i <= TIMED && rc == 0; i++) {
-        rc = vec_colsum_cuda(dev, q->dt, lt->sums, q->a, q->k, q->m, q->lda, &none);
-        if (rc == 0 && i == 0)
-            rc = dev->calls->event_record(dev, ev[0], &none);
-    }
-    rc = rc ? rc : dev->calls->event_record(dev, ev[1], &none);
-    if (rc == 0 && dev->calls->event_seconds(dev, ev[0], ev[1], &s, &none) < 0)
-        s = -1;
-    for (int i = 0; i < 2; i++)
-        if (ev[i])
-            dev->calls->event_free(dev, ev[i]);
-    return s;
-}
-
 /* With sums: by the library's epilogue, or by a kernel of our own beside the product, which of the two is faster. */
 static bool plan_sums(struct device *dev, struct lt *lt, struct lt_plan *p, const struct matmul *q, void *workspace)
 {
     const unsigned alone = MATMUL_DID_PRODUCT | MATMUL_DID_BIAS, summing = MATMUL_DID_PRODUCT | MATMUL_DID_SUMS;
     struct lt_algo with;
     double seconds = -1, beside;
+    struct err none;
 
     if ((described(lt, p, q, summing) && recalled(lt, p)) || (described(lt, p, q, alone) && recalled(lt, p)))
         return true;
@@ -356,7 +333,7 @@ static bool plan_sums(struct device *dev, struct lt *lt, struct lt_plan *p, cons
         with = p->algo;
         seconds = p->seconds;
     }
-    beside = seconds_of_sums(dev, lt, q);
+    beside = seconds_of(dev, [&] { return vec_colsum_cuda(dev, q->dt, lt->sums, q->a, q->k, q->m, q->lda, &none); });
     if (!described(lt, p, q, alone) || !tried(dev, lt, p, q, workspace))
         return false;
     if (seconds >= 0 && beside >= 0 && p->seconds >= 0 && seconds < p->seconds + beside && described(lt, p, q, summing))

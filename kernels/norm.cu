@@ -41,6 +41,16 @@ template <enum dtype DT> static __device__ __forceinline__ pack gain(const void 
     return g;
 }
 
+/* What backward wants to know of a row. */
+template <bool RMS> static __device__ __forceinline__ void put_moments(const struct norm_fwd &p, int64_t t, int lane, float mean,
+                                                                       float rstd)
+{
+    if (lane == 0 && p.rstd)
+        p.rstd[t] = rstd;
+    if (lane == 0 && p.mean && !RMS)
+        p.mean[t] = mean;
+}
+
 /* Numbers that would have been stored as DT, in FP8; the largest of them and of `most`. */
 template <enum dtype DT> static __device__ __forceinline__ uint32_t put_fp8(const struct fp8_quantize &to, int64_t i,
                                                                             int64_t left, pack v, float scale, uint32_t most)
@@ -99,10 +109,7 @@ template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bou
             else
                 pack_put<DT>(p.y, at + i, left, v);
         }
-        if (lane == 0 && p.rstd)
-            p.rstd[t] = rstd;
-        if (lane == 0 && p.mean && !RMS)
-            p.mean[t] = mean;
+        put_moments<RMS>(p, t, lane, mean, rstd);
     }
     if (FP8 && to.amax)
         add_amax(to.amax, most, part);
@@ -194,10 +201,7 @@ template <bool RMS, bool FP8, int K> static __global__ void __launch_bounds__(CU
             else
                 pack_put_whole<DT>((char *)p.y + (at + i) * 2, v);
         }
-        if (lane == 0 && p.rstd)
-            p.rstd[t] = rstd;
-        if (lane == 0 && p.mean && !RMS)
-            p.mean[t] = mean;
+        put_moments<RMS>(p, t, lane, mean, rstd);
     }
     if (FP8 && to.amax)
         add_amax(to.amax, most, part);

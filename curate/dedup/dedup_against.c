@@ -127,9 +127,7 @@ struct finding {
     against_taker *take;
     void *to;
     uint64_t read;
-    pthread_mutex_t lock;
-    struct err *e;
-    int failed;
+    pthread_mutex_t lock; /* one hit at a time is taken */
 };
 
 /* Hits of one index, on their way. */
@@ -202,45 +200,39 @@ static int find_part(struct finding *f, const struct spill *part, uint64_t *key,
     return rc;
 }
 
-static void find_some(void *arg, int thread)
+static int find_some(void *arg, int thread, struct err *e)
 {
     struct finding *f = arg;
     uint64_t *key = malloc(f->room * sizeof *key);
-    struct err e = {0};
     size_t n = 0;
-    int i, rc = key ? 0 : err_set(&e, ERR_NOMEM, "out of memory for keys");
+    int i, rc = key ? 0 : err_set(e, ERR_NOMEM, "out of memory for keys");
 
     (void)thread;
     while (rc == 0 && (i = __atomic_fetch_add(&f->next, 1, __ATOMIC_RELAXED)) < f->n)
-        rc = find_part(f, &f->part[i], key, &n, &e);
+        rc = find_part(f, &f->part[i], key, &n, e);
     if (rc == 0)
-        rc = find_keys(f, key, &n, &e);
+        rc = find_keys(f, key, &n, e);
     free(key);
-    if (rc < 0) {
-        pthread_mutex_lock(&f->lock);
-        if (!f->failed && f->e)
-            *f->e = e;
-        f->failed = rc;
-        pthread_mutex_unlock(&f->lock);
-    }
+    return rc;
 }
 
 int dedup_against_find(struct dedup_against *a, const struct spill *parts, int n, int64_t memory, int jobs,
                        against_taker *take, void *to, struct err *e)
 {
-    struct finding f = {.a = a, .part = parts, .n = n, .take = take, .to = to, .e = e};
+    struct finding f = {.a = a, .part = parts, .n = n, .take = take, .to = to};
     uint64_t all = 0;
+    int rc;
 
     f.room = (size_t)memory / 2 / (size_t)jobs / sizeof(uint64_t); /* sorting takes as much again */
     f.room = f.room < LEAST_KEYS ? LEAST_KEYS : f.room > MOST_KEYS ? MOST_KEYS : f.room;
     pthread_mutex_init(&f.lock, NULL);
-    pool_run(jobs < n ? jobs : n, find_some, &f, NULL);
+    rc = pool_share(jobs < n ? jobs : n, find_some, &f, e);
     pthread_mutex_destroy(&f.lock);
     for (size_t i = 0; i < a->n; i++)
         all += a->file[i].index ? index_pages_count(a->file[i].index->tree.leaves) * INDEX_PAGE : 0;
-    if (f.failed == 0)
+    if (rc == 0)
         log_msg(LOG_DEBUG, "of the indexes' keys %.1f of %.1f MB were read", (double)f.read / 1e6, (double)all / 1e6);
-    return f.failed;
+    return rc;
 }
 
 /* ---- giving ---- */

@@ -86,18 +86,17 @@ static int index_band(struct dedup_bands *b, int k, struct dedup_buckets *f, str
 struct index_work {
     struct dedup_bands *b;
     int next; /* band that is to be done */
-    pthread_mutex_t lock;
-    struct err *e;
-    int failed;
 };
 
 /* Bands of which this thread finds the buckets. */
-static int index_some(struct index_work *w, struct err *e)
+static int index_some(void *arg, int thread, struct err *e)
 {
+    struct index_work *w = arg;
     struct dedup_bands *b = w->b;
     struct dedup_buckets f = {.docs = b->docs, .stride = (size_t)b->bands};
     int rc = 0, k;
 
+    (void)thread;
     f.room = malloc((2 * b->docs + 1) * sizeof *f.room);
     f.member = malloc((b->docs + 1) * sizeof *f.member);
     f.start = malloc((b->docs / 2 + 2) * sizeof *f.start);
@@ -111,30 +110,11 @@ static int index_some(struct index_work *w, struct err *e)
     return rc;
 }
 
-static void index_bands(void *arg, int thread)
-{
-    struct index_work *w = arg;
-    struct err e = {0};
-    int rc = index_some(w, &e);
-
-    (void)thread;
-    if (rc < 0) {
-        pthread_mutex_lock(&w->lock);
-        if (!w->failed && w->e)
-            *w->e = e;
-        w->failed = rc;
-        pthread_mutex_unlock(&w->lock);
-    }
-}
-
 int dedup_bands_index(struct dedup_bands *b, int jobs, struct err *e)
 {
-    struct index_work w = {.b = b, .e = e};
+    struct index_work w = {.b = b};
 
-    pthread_mutex_init(&w.lock, NULL);
-    pool_run(jobs < b->bands ? jobs : b->bands, index_bands, &w, NULL);
-    pthread_mutex_destroy(&w.lock);
-    return w.failed;
+    return pool_share(jobs < b->bands ? jobs : b->bands, index_some, &w, e);
 }
 
 /* ---- pairs ---- */

@@ -38,9 +38,7 @@ struct dedup_best {
     uint64_t *survivor; /* of the range that is loaded: as a fate has it, and 1; 0: there is none */
     bool none;
     int jobs, next_part;
-    pthread_mutex_t lock; /* fate, failed, e */
-    int failed;
-    struct err e;
+    pthread_mutex_t lock; /* fate */
 };
 
 int dedup_best_open(struct dedup_best **out, const char *dir, int64_t memory, struct err *e)
@@ -212,31 +210,19 @@ static int one_part(struct dedup_best *b, const struct spill *s, struct err *e)
     return rc;
 }
 
-static void work(void *arg, int thread)
+static int work(void *arg, int thread, struct err *e)
 {
     struct dedup_best *b = arg;
-    struct err e;
     int i;
 
     (void)thread;
-    while ((i = __atomic_fetch_add(&b->next_part, 1, __ATOMIC_RELAXED)) < PARTS) {
-        int rc = one_part(b, &b->part[i], &e);
-
-        if (rc < 0) {
-            pthread_mutex_lock(&b->lock);
-            if (!b->failed) {
-                b->failed = rc;
-                b->e = e;
-            }
-            pthread_mutex_unlock(&b->lock);
-            return;
-        }
-    }
+    while ((i = __atomic_fetch_add(&b->next_part, 1, __ATOMIC_RELAXED)) < PARTS)
+        TRY(one_part(b, &b->part[i], e));
+    return 0;
 }
 
 int dedup_best_resolve(struct dedup_best *b, bool none, int jobs, struct err *e)
 {
-    struct err thread_error;
     uint64_t room = (uint64_t)b->memory / 8 / sizeof *b->survivor;
 
     for (int i = 0; i < PARTS; i++)
@@ -249,12 +235,7 @@ int dedup_best_resolve(struct dedup_best *b, bool none, int jobs, struct err *e)
         TRY(spill_open(&b->fate[i], b->dir, READ / (b->ranges < 16 ? 1 : 16), e));
     b->none = none;
     b->jobs = jobs;
-    pool_run(jobs, work, b, &thread_error); /* fewer threads do as well */
-    if (b->failed) {
-        if (e)
-            *e = b->e;
-        return b->failed;
-    }
+    TRY(pool_share(jobs, work, b, e));
     for (int i = 0; i < PARTS; i++)
         spill_close(&b->part[i]);
     for (int i = 0; i < b->ranges; i++)

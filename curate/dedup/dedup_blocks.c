@@ -51,9 +51,6 @@ static int by_number(const void *x, const void *y)
 struct loading {
     struct blocks *b;
     size_t next; /* of the order */
-    pthread_mutex_t lock;
-    struct err *e;
-    int failed;
 };
 
 static int load_one(struct blocks *b, struct order at, struct err *e)
@@ -67,41 +64,30 @@ static int load_one(struct blocks *b, struct order at, struct err *e)
     return 0;
 }
 
-static void load_some(void *arg, int thread)
+static int load_some(void *arg, int thread, struct err *e)
 {
     struct loading *w = arg;
     struct blocks *b = w->b;
-    struct err e = {0};
     size_t i, end;
-    int rc = 0;
 
     (void)thread;
-    while (rc == 0 && (i = __atomic_fetch_add(&w->next, LOAD_AT_ONCE, __ATOMIC_RELAXED)) < b->docs)
-        for (end = i + LOAD_AT_ONCE < b->docs ? i + LOAD_AT_ONCE : b->docs; i < end && rc == 0; i++)
-            rc = load_one(b, b->order[i], &e);
-    if (rc < 0) {
-        pthread_mutex_lock(&w->lock);
-        if (!w->failed && w->e)
-            *w->e = e;
-        w->failed = rc;
-        pthread_mutex_unlock(&w->lock);
-    }
+    while ((i = __atomic_fetch_add(&w->next, LOAD_AT_ONCE, __ATOMIC_RELAXED)) < b->docs)
+        for (end = i + LOAD_AT_ONCE < b->docs ? i + LOAD_AT_ONCE : b->docs; i < end; i++)
+            TRY(load_one(b, b->order[i], e));
+    return 0;
 }
 
 /* Reads signatures in the order in which they are on disk. */
 static int load(struct blocks *b, struct err *e)
 {
-    struct loading w = {.b = b, .e = e};
+    struct loading w = {.b = b};
     size_t pieces = b->docs / LOAD_AT_ONCE + 1;
 
     TRY(dedup_bands_room(&b->bands, b->docs, e));
     for (size_t i = 0; i < b->docs; i++)
         b->order[i] = (struct order){b->doc[i].number, (uint32_t)i};
     qsort(b->order, b->docs, sizeof *b->order, by_number);
-    pthread_mutex_init(&w.lock, NULL);
-    pool_run(pieces < (size_t)b->p->jobs ? (int)pieces : b->p->jobs, load_some, &w, NULL);
-    pthread_mutex_destroy(&w.lock);
-    return w.failed;
+    return pool_share(pieces < (size_t)b->p->jobs ? (int)pieces : b->p->jobs, load_some, &w, e);
 }
 
 static int tell_pair(void *arg, uint32_t other, uint32_t doc, float similarity, struct err *e)
@@ -226,9 +212,6 @@ enum { AT_ONCE = 512 };
 struct measuring {
     struct blocks *b;
     size_t n, next; /* of b->doc */
-    pthread_mutex_t lock;
-    struct err *e;
-    int failed;
 };
 
 /* The similarity of a member to its survivor, of which one has no shingles here. */
@@ -274,38 +257,28 @@ static int measure(struct measuring *w, struct dedup_compare *c, const struct me
     return 0;
 }
 
-static void measure_some(void *arg, int thread)
+static int measure_some(void *arg, int thread, struct err *e)
 {
     struct measuring *w = arg;
     const struct dedup_plan *p = w->b->p;
     struct dedup_compare *c;
-    struct err e = {0};
     size_t i, left;
-    int rc = dedup_compare_new(&c, &p->store->sets, &e);
+    int rc = dedup_compare_new(&c, &p->store->sets, e);
 
     (void)thread;
     while (rc == 0 && (i = __atomic_fetch_add(&w->next, AT_ONCE, __ATOMIC_RELAXED)) < w->n) {
         left = w->n - i;
-        rc = measure(w, c, w->b->doc + i, left < AT_ONCE ? left : AT_ONCE, &e);
+        rc = measure(w, c, w->b->doc + i, left < AT_ONCE ? left : AT_ONCE, e);
     }
     dedup_compare_free(c);
-    if (rc < 0) {
-        pthread_mutex_lock(&w->lock);
-        if (!w->failed && w->e)
-            *w->e = e;
-        w->failed = rc;
-        pthread_mutex_unlock(&w->lock);
-    }
+    return rc;
 }
 
 static int measure_all(struct blocks *b, size_t n, struct err *e)
 {
-    struct measuring w = {.b = b, .n = n, .e = e};
+    struct measuring w = {.b = b, .n = n};
 
-    pthread_mutex_init(&w.lock, NULL);
-    pool_run(b->p->jobs, measure_some, &w, NULL);
-    pthread_mutex_destroy(&w.lock);
-    return w.failed;
+    return pool_share(b->p->jobs, measure_some, &w, e);
 }
 
 /* The first of each group stays, and what stays in any case. */

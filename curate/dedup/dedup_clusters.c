@@ -47,9 +47,8 @@ struct clustering {
     uint32_t next;              /* document to be taken by a thread */
     struct worker *worker;
     struct crew *crew;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* one pair at a time is told */
     struct err *e;
-    int failed;
 };
 
 struct worker {
@@ -222,11 +221,10 @@ static int look_in_batch(struct worker *w, uint32_t doc, struct err *e)
     return 0;
 }
 
-static void work(void *arg, int thread)
+static int work(void *arg, int thread, struct err *e)
 {
     struct clustering *c = arg;
     struct worker *w = &c->worker[thread];
-    struct err e = {0};
     uint64_t t = laps_now();
     uint32_t doc;
     int rc = 0;
@@ -234,19 +232,13 @@ static void work(void *arg, int thread)
     w->n = 0;
     w->verifying = 0;
     while (rc == 0 && (doc = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->last) {
-        rc = c->look(w, doc, &e);
+        rc = c->look(w, doc, e);
         if (rc == 0)
-            rc = compare(w, &e);
+            rc = compare(w, e);
     }
     laps_more(c->k->laps, LAP_VERIFY, w->verifying);
     laps_more(c->k->laps, LAP_CANDIDATES, laps_now() - t - w->verifying);
-    if (rc < 0) {
-        pthread_mutex_lock(&c->lock);
-        if (!c->failed)
-            *c->e = e;
-        c->failed = rc;
-        pthread_mutex_unlock(&c->lock);
-    }
+    return rc;
 }
 
 static int run_phase(struct clustering *c, int (*look)(struct worker *w, uint32_t doc, struct err *e),
@@ -255,8 +247,7 @@ static int run_phase(struct clustering *c, int (*look)(struct worker *w, uint32_
     c->look = look;
     c->take = take;
     c->next = c->first;
-    crew_run(c->crew, work, c);
-    return c->failed;
+    return crew_share(c->crew, work, c, c->e);
 }
 
 /* Takes doc's matches in order: the first that stays is its survivor. */

@@ -18,9 +18,6 @@ struct join {
     void *arg;
     size_t slots; /* most that a thread's table may have */
     int next;     /* part */
-    pthread_mutex_t lock;
-    struct err *e;
-    int failed;
 };
 
 /* ---- union-find, by any number of threads (Anderson and Woll 1991) ---- */
@@ -105,37 +102,27 @@ static int one_part(const struct join *l, const struct spill *part, struct err *
     return rc;
 }
 
-static void work(void *arg, int thread)
+static int work(void *arg, int thread, struct err *e)
 {
     struct join *l = arg;
-    struct err e = {0};
     int i, rc = 0;
 
     (void)thread;
     while (rc == 0 && (i = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED)) < STORE_PARTS) {
-        rc = one_part(l, &l->parts[i], &e);
+        rc = one_part(l, &l->parts[i], e);
         spill_close(&l->parts[i]);
     }
-    if (rc < 0) {
-        pthread_mutex_lock(&l->lock);
-        if (!l->failed && l->e)
-            *l->e = e;
-        l->failed = rc;
-        pthread_mutex_unlock(&l->lock);
-    }
+    return rc;
 }
 
 int dedup_links_join(struct spill *parts, int64_t memory, int jobs, dedup_same *same, void *arg, struct err *e)
 {
-    struct join l = {.parts = parts, .same = same, .arg = arg, .e = e};
+    struct join l = {.parts = parts, .same = same, .arg = arg};
 
     l.slots = (size_t)memory / (size_t)jobs / sizeof(struct store_key);
     if (l.slots < LEAST_SLOTS)
         l.slots = LEAST_SLOTS;
-    pthread_mutex_init(&l.lock, NULL);
-    pool_run(jobs, work, &l, NULL); /* fewer threads do as well */
-    pthread_mutex_destroy(&l.lock);
-    return l.failed;
+    return pool_share(jobs, work, &l, e);
 }
 
 int dedup_links_find(struct dedup_store *s, uint32_t *root, size_t stride, int64_t memory, int jobs, struct err *e)

@@ -76,9 +76,6 @@ void candidates_trim(struct candidates *c)
 struct sorting {
     struct candidates *c;
     uint64_t next;
-    pthread_mutex_t lock; /* failed, e */
-    int failed;
-    struct err *e;
 };
 
 /* Keeps of the suffix array the passages of the shard [from, from + own). */
@@ -124,23 +121,16 @@ static int sort_shard(struct candidates *c, uint64_t k, struct err *e)
     return rc;
 }
 
-static void work(void *arg, int thread)
+static int work(void *arg, int thread, struct err *e)
 {
     struct sorting *s = arg;
-    struct err e;
     uint64_t k;
     int rc = 0;
 
     (void)thread;
     while (rc == 0 && (k = __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED)) < s->c->shards)
-        rc = sort_shard(s->c, k, &e);
-    if (rc < 0) {
-        pthread_mutex_lock(&s->lock);
-        if (!s->failed && s->e)
-            *s->e = e;
-        s->failed = rc;
-        pthread_mutex_unlock(&s->lock);
-    }
+        rc = sort_shard(s->c, k, e);
+    return rc;
 }
 
 /* As large as memory allows for `jobs` at a time, of about the same size. */
@@ -170,7 +160,8 @@ static int choose_shards(struct candidates *c, int *jobs, struct err *e)
 
 int candidates_sort(struct candidates *c, int jobs, struct err *e)
 {
-    struct sorting s = {.c = c, .e = e};
+    struct sorting s = {.c = c};
+    int rc;
 
     if (c->in_byte)
         TRY(flush_byte(c, e));
@@ -178,9 +169,7 @@ int candidates_sort(struct candidates *c, int jobs, struct err *e)
     TRY(spill_flush(&c->bits, e));
     TRY(spill_map_file(&c->bits_map, &c->bits, e));
     TRY(choose_shards(c, &jobs, e));
-    pthread_mutex_init(&s.lock, NULL);
-    pool_run(jobs, work, &s, NULL); /* fewer threads do it too */
-    pthread_mutex_destroy(&s.lock);
+    rc = pool_share(jobs, work, &s, e);
     spill_map_close(&c->bits_map);
-    return s.failed;
+    return rc;
 }

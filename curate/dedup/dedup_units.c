@@ -21,9 +21,6 @@ struct dedup_units {
     bool all;
     uint32_t over;
     int jobs, next_part;
-    pthread_mutex_t lock; /* failed, e */
-    int failed;
-    struct err *e;
 };
 
 int dedup_units_open(struct dedup_units **out, const char *dir, int64_t memory, struct err *e)
@@ -40,7 +37,6 @@ int dedup_units_open(struct dedup_units **out, const char *dir, int64_t memory, 
     u->marked.fd = -1;
     for (int i = 0; i < PARTS; i++)
         u->part[i].fd = -1;
-    pthread_mutex_init(&u->lock, NULL);
     cap = cap < 4096 ? 4096 : cap > 1 << 18 ? 1 << 18 : cap;
     rc = spill_open(&u->marked, dir, cap, e);
     for (int i = 0; i < PARTS && rc == 0; i++)
@@ -60,7 +56,6 @@ void dedup_units_close(struct dedup_units *u)
         spill_close(&u->part[i]);
     spill_close(&u->marked);
     spill_map_close(&u->bits);
-    pthread_mutex_destroy(&u->lock);
     free(u);
 }
 
@@ -247,24 +242,17 @@ static int do_part(struct dedup_units *u, struct spill *part, struct err *e)
     return 0;
 }
 
-static void work(void *arg, int thread)
+static int work(void *arg, int thread, struct err *e)
 {
     struct dedup_units *u = arg;
-    struct err e;
     int i, rc = 0;
 
     (void)thread;
     while (rc == 0 && (i = __atomic_fetch_add(&u->next_part, 1, __ATOMIC_RELAXED)) < PARTS) {
-        rc = do_part(u, &u->part[i], &e);
+        rc = do_part(u, &u->part[i], e);
         spill_close(&u->part[i]);
     }
-    if (rc < 0) {
-        pthread_mutex_lock(&u->lock);
-        if (!u->failed && u->e)
-            *u->e = e;
-        u->failed = rc;
-        pthread_mutex_unlock(&u->lock);
-    }
+    return rc;
 }
 
 static int mark_anyway(struct dedup_units *u, struct err *e)
@@ -288,14 +276,12 @@ int dedup_units_resolve(struct dedup_units *u, bool all, uint32_t over, int jobs
     u->all = all;
     u->over = over;
     u->jobs = jobs > PARTS ? PARTS : jobs;
-    u->e = e;
     for (int i = 0; i < PARTS; i++)
         TRY(spill_flush(&u->part[i], e));
     TRY(spill_flush(&u->marked, e));
     TRY(spill_map_open(&u->bits, u->dir, (size_t)(u->n / 8 + 1), e));
     TRY(mark_anyway(u, e));
-    pool_run(u->jobs, work, u, NULL); /* fewer threads do it too */
-    return u->failed;
+    return pool_share(u->jobs, work, u, e);
 }
 
 void dedup_units_next(struct dedup_units *u, size_t n, uint8_t *mark_of)

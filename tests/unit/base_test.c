@@ -395,11 +395,12 @@ static void hashes_are_xxhash(void **s)
 }
 
 /* Each thread of a crew runs once in each run, and all have when it returns. */
-static void count_thread(void *arg, int thread)
+static int count_thread(void *arg, int thread, struct err *e)
 {
     int *ran = arg;
 
     __atomic_fetch_add(&ran[thread], 1, __ATOMIC_RELAXED);
+    return ran[thread] == 2001 ? err_set(e, ERR_LIMIT, "thread %d", thread) : 0;
 }
 
 static void a_crew_runs_again_and_again(void **s)
@@ -414,10 +415,13 @@ static void a_crew_runs_again_and_again(void **s)
 
         assert_int_equal(crew_open(&c, sizes[k], &e), 0);
         for (int run = 1; run <= 2000; run++) {
-            crew_run(c, count_thread, ran);
+            assert_int_equal(crew_share(c, count_thread, ran, &e), 0);
             for (int i = 0; i < 6; i++)
                 assert_int_equal(ran[i], i < n ? run : 0);
         }
+        assert_int_equal(crew_share(c, count_thread, ran, &e), ERR_LIMIT); /* every thread fails: one of them is named */
+        assert_non_null(strstr(e.msg, "thread "));
+        assert_int_equal(crew_share(c, count_thread, ran, NULL), 0);
         crew_close(c);
     }
     crew_close(NULL);
