@@ -22,11 +22,13 @@ find_tools() {
     cuobjdump=$found
 }
 
-# What cuobjdump says of each object of a kernel, for tests/sass.awk.
+# What cuobjdump says of each kernel's object, for tests/sass.awk: a build folder may hold objects whose sources are gone.
 dump() {
-    local o
-    for o in "$B"/kernels/*.cu.o; do
-        echo "FILE $(basename "$o" .o)"
+    local source o
+    for source in kernels/*.cu; do
+        o=$B/$source.o
+        [ -f "$o" ] || continue
+        echo "FILE $(basename "$source")"
         "$cuobjdump" -arch sm_90 -res-usage "$o" 2>&1
         "$cuobjdump" -arch sm_90 -elf "$o" 2>/dev/null | grep -A 4 -E '^\.nv\.info\.|EIATTR_MAX_THREADS'
         "$cuobjdump" -arch sm_90 -sass "$o" 2>/dev/null

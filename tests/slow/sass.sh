@@ -4,7 +4,7 @@
 
 # ---- the gate itself, on a kernel of ten instructions ----
 mkdir -p here/kernels
-touch here/kernels/copy.cu.o
+touch here/kernels/vec.cu.o here/kernels/gone.cu.o # the second has no source
 cat >nvcc <<'END'
 #!/bin/sh
 echo 'Cuda compilation tools, release 13.0, V13.0.88'
@@ -60,13 +60,13 @@ gate() {
     (cd "$ROOT" && NVCC=$T/nvcc CUOBJDUMP=$T/cuobjdump QUERN_SASS=$T/table bash tests/sass.sh "$what" "${B_OF-$T/here}") >out 2>err
     came "$name" $? "$want" sass.sh "$what"
 }
-kernel='copy.cu copy_kernel<4>:'
+kernel='vec.cu copy_kernel<4>:'
 echo '/* what nvcc 13.0 makes */' >table
 gate 'a kernel without a row' 1 check
 has 'is named' out "$kernel no row in the table"
 gate 'a table is written' 0 record
 # 8 blocks: 2048 threads; 16 instructions but the NOP; the loop by its whole packs: 8 of them
-has 'with what was counted' table 'SASS("copy.cu", "copy_kernel<4>", 256, 32, 1024, 0, 8, 16, 7, 0, 0, 0, 2, 0, 0, 0)'
+has 'with what was counted' table 'SASS("vec.cu", "copy_kernel<4>", 256, 32, 1024, 0, 8, 16, 7, 0, 0, 0, 2, 0, 0, 0)'
 gate 'the same kernel passes' 0 check
 gate 'more instructions a round do not' 1 check 's/^ .*LDG.E.128.*/&\n        \/*0048*\/ FADD R4, R4, R4 ;/'
 has 'and are said' out "$kernel instructions for 16 bytes 3.50, got 4.00"
