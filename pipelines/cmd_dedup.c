@@ -119,7 +119,7 @@ static int settle_index(struct dedup_fuzzy_conf *c, int ranks, int n, char **arg
     c->own_notes = ranks == 1;
     c->texts = n > 0;
     for (int i = 1; i <= n; i++)
-        c->texts &= !feed_is_pipe(argv[i]);
+        c->texts &= !lines_is_pipe(argv[i]);
     if (c->index_sets && !c->index)
         return err_set(e, ERR_ARG, "--index-sets is beside an index: --index names none");
     if (!c->index || (c->texts && !c->index_sets))

@@ -13,7 +13,7 @@ struct tokens {
     struct tokenizer *tokenizer;
     struct word_share *share;
     char *list;                         /* of keys, cut */
-    const char *keys[CORPUS_MAX_KEYS];
+    const char *keys[LINE_KEYS_MAX];
     struct pipeline_options x;
     int width;                          /* of a token */
     /* The dataset that is being written. */
@@ -76,22 +76,22 @@ const char *tokens_name(const void *conf, struct err *e)
 }
 
 /* The keys, cut, which lie in *list. */
-static int cut_keys(const struct tokens_conf *c, char **list, const char *keys[CORPUS_MAX_KEYS], struct err *e)
+static int cut_keys(const struct tokens_conf *c, char **list, const char *keys[LINE_KEYS_MAX], struct err *e)
 {
     int n;
 
     *list = strdup(c->keys);
     if (!*list)
         return err_set(e, ERR_NOMEM, "out of memory");
-    n = corpus_cut_keys(*list, keys);
-    return n ? n : err_set(e, ERR_ARG, "json-keys: at most %d different names, separated by commas", CORPUS_MAX_KEYS);
+    n = line_cut_keys(*list, keys);
+    return n ? n : err_set(e, ERR_ARG, "json-keys: at most %d different names, separated by commas", LINE_KEYS_MAX);
 }
 
 int tokens_files(const void *conf, int inputs, const char *before, struct run_files *files, struct err *e)
 {
     const struct tokens_conf *c = conf;
     int groups = tokens_groups(conf, inputs), rc, n;
-    const char *keys[CORPUS_MAX_KEYS];
+    const char *keys[LINE_KEYS_MAX];
     char prefix[PREFIX_MAX], name[PREFIX_MAX + 300], what[128], *list;
 
     if (is_folder(c) && c->shards)
@@ -153,7 +153,7 @@ static int encode_key(const struct tokens *s, struct thread *t, const char *key,
 
 static int tokens_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
-    struct note_head head[CORPUS_MAX_KEYS] = {{0}};
+    struct note_head head[LINE_KEYS_MAX] = {{0}};
     const struct tokens *s = stage;
     struct thread *t = thread;
     size_t heads = (size_t)s->x.n_keys * sizeof *head;
@@ -178,7 +178,7 @@ static int tokens_work(void *stage, void *thread, struct doc *d, struct verdict 
 int tokens_begin(void *stage, int group, int groups, struct err *e)
 {
     struct tokens *s = stage;
-    struct corpus_place place;
+    struct lines_place place;
 
     if (is_folder(&s->conf))
         TRY(file_make_folder(s->conf.prefix, e));
@@ -192,7 +192,7 @@ int tokens_begin(void *stage, int group, int groups, struct err *e)
 static int tokens_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
 {
     struct tokens *s = stage;
-    struct note_head head[CORPUS_MAX_KEYS];
+    struct note_head head[LINE_KEYS_MAX];
     size_t at = (size_t)s->x.n_keys * sizeof *head;
 
     (void)v;

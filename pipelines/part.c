@@ -182,7 +182,7 @@ static int open_kept(struct runner *r, struct err *e)
 /* What the engine has to know of the feed before it is open. */
 static struct feed closed_feed(struct runner *r)
 {
-    struct feed f = {.block_bytes = BATCH_BLOCK, .jobs = r->c->jobs, .columns = r->pass->number ? NULL : r->c->plan->columns};
+    struct feed f = {.lines = {.block_bytes = BATCH_BLOCK, .threads = r->c->jobs, .columns = r->c->plan->columns}};
 
     if (r->pass->judged)
         f.judge = (struct judge){read_answer, r};
@@ -207,6 +207,7 @@ static int check_state(struct runner *r, const struct node *state, struct err *e
 static int open_input(struct runner *r, const struct node *state, struct err *e)
 {
     char **input = &r->c->plan->input[r->input];
+    struct lines_place place = {0, (uint64_t)node_int(state, "offset", 0), (uint64_t)node_int(state, "damages", 0)};
 
     r->feed = closed_feed(r);
     if (r->pass->number) {
@@ -214,10 +215,10 @@ static int open_input(struct runner *r, const struct node *state, struct err *e)
     } else if (r->feed.source) {
         TRY(r->c->plan->source.kind.source->restart(&r->source, input, 1, e));
     } else {
-        r->feed.inputs = input;
-        r->feed.n_inputs = 1;
+        r->feed.lines.paths = input;
+        r->feed.lines.n_paths = 1;
     }
-    TRY(feed_skip(&r->feed, (uint64_t)node_int(state, "items", 0), (uint64_t)node_int(state, "offset", 0), e));
+    TRY(feed_skip(&r->feed, (uint64_t)node_int(state, "items", 0), &place, e));
     return check_state(r, state, e);
 }
 
@@ -292,7 +293,8 @@ static int put_state(struct buf *b, const struct runner *r, const struct part_co
     feed_where(&r->feed, &now);
     TRY(buf_putc(b, '{'));
     TRY(json_put_count(b, "items", r->feed.count));
-    TRY(json_put_count(b, "offset", r->feed.offset));
+    TRY(json_put_count(b, "offset", r->feed.lines.now.offset));
+    TRY(json_put_count(b, "damages", r->feed.lines.now.damages));
     if (now.state && *now.state)
         TRY(json_put_key(b, "object") < 0 ? ERR_NOMEM : json_put_string(b, span_of(now.state)));
     for (int i = 0; i < r->n_files; i++)

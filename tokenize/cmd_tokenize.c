@@ -1,5 +1,6 @@
 /* quern tokenize: documents to PREFIX_KEY_document.bin and .idx, or to shards of tokens. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ static struct {
     int64_t shards, task, tasks, shard_tokens;
 } o = {.keys = "text", .tasks = 1, .shard_tokens = 100000000};
 
-static void report_bad(const struct corpus_line *x, const struct err *e)
+static void report_bad(const struct line *x, const struct err *e)
 {
     log_skipped(x->file, x->offset, e->msg);
 }
@@ -65,14 +66,22 @@ static int account(const struct jobs *jobs, const struct pipeline_options *x, st
     return run_files_check(tool_files(), e);
 }
 
-/* Bytes of the inputs of all that this task does; NAN: not known. */
-static double bytes_to_read(const struct jobs *jobs)
+/* Checks the inputs of all that this task does, and tells their bytes to the jobs; total: all of them, NAN when not known. */
+static int check_inputs(struct jobs *jobs, double *total, struct err *e)
 {
-    double sum = 0;
+    *total = 0;
+    for (int k = (int)o.task; k < jobs->n; k += (int)o.tasks) {
+        struct pipeline_job *job = &jobs->job[k];
+        struct lines_in in = {.paths = job->paths, .n_paths = job->n_paths, .range = job->range};
 
-    for (int k = (int)o.task; k < jobs->n; k += (int)o.tasks)
-        sum += corpus_size(jobs->job[k].paths, jobs->job[k].n_paths, jobs->job[k].range);
-    return sum;
+        if (job->paths && !job->n_paths) /* a shard that no line begins in */
+            continue;
+        TRY(lines_check(&in, &job->size, e));
+        job->paths = in.paths;
+        job->n_paths = in.n_paths;
+        *total += job->size ? (double)job->size : NAN;
+    }
+    return 0;
 }
 
 static int run_all(const struct tool *t, char **paths, int n, struct pipeline_options *x)
@@ -88,7 +97,8 @@ static int run_all(const struct tool *t, char **paths, int n, struct pipeline_op
     if (o.tasks > 1 && jobs.n == 1 && !o.shards)
         log_msg(LOG_WARN, "one output cannot be divided among tasks: --shards N, or a folder as prefix");
     rc = account(&jobs, x, &e);
-    x->total = bytes_to_read(&jobs);
+    if (rc == 0)
+        rc = check_inputs(&jobs, &x->total, &e);
     for (int k = (int)o.task; k < jobs.n && rc == 0; k += (int)o.tasks) {
         double start = log_seconds();
         rc = pipeline_run(&jobs.job[k], x, &r, &e);
@@ -114,13 +124,13 @@ static int64_t start_token(const struct tokenizer *t)
 
 static int with_tokenizer(const struct tool *t, struct pipeline_options *x, char **paths, int n)
 {
-    const char *keys[CORPUS_MAX_KEYS];
+    const char *keys[LINE_KEYS_MAX];
     char list[4096];
 
     if (snprintf(list, sizeof list, "%s", o.keys) >= (int)sizeof list)
         return tool_usage(t, "--json-keys is too long");
     x->keys = keys;
-    x->n_keys = corpus_cut_keys(list, keys);
+    x->n_keys = line_cut_keys(list, keys);
     if (x->chat) {
         keys[0] = keys[1] = "chat";
         x->n_keys = 2;
@@ -128,7 +138,7 @@ static int with_tokenizer(const struct tool *t, struct pipeline_options *x, char
     if (x->chat && x->format)
         return tool_usage(t, "--chat-template: --format megatron alone has a mask of what has a loss");
     if (x->n_keys == 0)
-        return tool_usage(t, "--json-keys: at most %d different names, separated by commas", CORPUS_MAX_KEYS);
+        return tool_usage(t, "--json-keys: at most %d different names, separated by commas", LINE_KEYS_MAX);
     if (x->format && x->n_keys > 1)
         return tool_usage(t, "--format llmc and npy write one stream: name one key");
     if (x->ledger && x->format)

@@ -8,7 +8,7 @@
 #include "base/tool.h"
 #include "base/utf8.h"
 #include "tokenize/chat.h"
-#include "tokenize/corpus.h"
+#include "tokenize/line_text.h"
 #include "tokenize/jinja.h"
 #include "tokenize/measure.h"
 #include "tokenize/tokenizer.h"
@@ -63,15 +63,14 @@ static int write_out(struct buf *text, struct err *e)
     return rc;
 }
 
-static void report_bad(const struct corpus_line *x, const struct err *e)
+static void report_bad(const struct line *x, const struct err *e)
 {
     log_skipped(x->file, x->offset, e->msg);
 }
 
 /* What makes lines of output of lines of input, and its own. */
 struct by_line {
-    int (*line)(struct by_line *x, const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
-                struct buf *out, struct err *e);
+    int (*make)(struct by_line *x, const struct line *line, struct line_reader *r, struct buf *out, struct err *e);
     struct encoder *enc; /* encode */
     struct buf ids;
     struct chat *chat; /* chat */
@@ -82,19 +81,19 @@ struct by_line {
 static int each_line(const struct tool *t, struct by_line *x, char **paths, int n_paths, struct err *e)
 {
     int code = EXIT_FINE, rc;
-    struct corpus c;
-    struct corpus_block b = {0};
-    struct corpus_reader r = {0};
+    struct lines_in in = LINES_OF_TEXTS(LINES_JSON, paths, n_paths);
+    struct line_block b = {0};
+    struct line_reader r = {0};
     struct buf out = {0};
 
-    rc = corpus_open(&c, paths, n_paths, CORPUS_JSONL, o.key, e);
+    rc = lines_check(&in, NULL, e);
     if (rc == 0)
-        rc = corpus_reader_init(&r, e);
-    while (rc == 0 && (rc = corpus_fill(&c, &b, e)) == 0 && b.n) {
+        rc = line_reader_init(&r, e);
+    while (rc == 0 && (rc = lines_fill(&in, &b, e)) == 0 && b.n) {
         for (size_t i = 0; i < b.n && rc == 0; i++) {
-            rc = x->line(x, &c, &b, i, &r, &out, e);
+            rc = x->make(x, &b.line[i], &r, &out, e);
             if (rc == ERR_FORMAT || rc == ERR_LIMIT) {
-                report_bad(corpus_line(&b, i), e);
+                report_bad(&b.line[i], e);
                 code = EXIT_SOME_BAD;
                 rc = 0;
             }
@@ -102,21 +101,20 @@ static int each_line(const struct tool *t, struct by_line *x, char **paths, int 
         if (rc == 0)
             rc = write_out(&out, e);
     }
-    corpus_close(&c);
-    corpus_block_free(&b);
-    corpus_reader_free(&r);
+    lines_close(&in);
+    line_block_free(&b);
+    line_reader_free(&r);
     buf_free(&out);
     return rc < 0 ? tool_fail(t, e) : tool_end(t, code);
 }
 
 /* A text's ids, as a JSON array. */
-static int encode_line(struct by_line *x, const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
-                       struct buf *out, struct err *e)
+static int encode_line(struct by_line *x, const struct line *line, struct line_reader *r, struct buf *out, struct err *e)
 {
     struct span text;
 
     buf_clear(&x->ids);
-    TRY(corpus_text(c, b, i, r, &text, e));
+    TRY(line_text(line, o.key, r, &text, e));
     TRY(encoder_encode(x->enc, text, o.allow_special ? ENCODER_SPECIAL : 0, 4, &x->ids, e));
     buf_putc(out, '[');
     put_ids(out, (const uint32_t *)(const void *)x->ids.p, x->ids.n / 4, ",");
@@ -124,15 +122,13 @@ static int encode_line(struct by_line *x, const struct corpus *c, const struct c
 }
 
 /* A conversation's text, and from which to which byte answers are: ["text", [from, to], ...]. */
-static int chat_line(struct by_line *x, const struct corpus *c, const struct corpus_block *b, size_t i, struct corpus_reader *r,
-                     struct buf *out, struct err *e)
+static int chat_line(struct by_line *x, const struct line *line, struct line_reader *r, struct buf *out, struct err *e)
 {
     const struct jinja_range *range;
-    struct span line;
+    struct span json;
 
-    (void)c;
-    TRY(corpus_json(b, i, &line, e));
-    TRY(chat_render(x->chat, line, !o.loss, &r->chat_room, &x->text, e));
+    TRY(line_json(line, &json, e));
+    TRY(chat_render(x->chat, json, !o.loss, &r->chat_room, &x->text, e));
     range = (const struct jinja_range *)(const void *)x->text.answers.p;
     buf_putc(out, '[');
     json_put_string(out, buf_span(&x->text.text));
@@ -143,7 +139,7 @@ static int chat_line(struct by_line *x, const struct corpus *c, const struct cor
 
 static int chat(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
 {
-    struct by_line x = {.line = chat_line};
+    struct by_line x = {.make = chat_line};
     struct err e;
     int code;
 
@@ -166,7 +162,7 @@ static int encode(const struct tool *t, const struct tokenizer *tok, char **path
     if (!enc)
         return no_memory(t);
     if (o.jsonl) {
-        struct by_line x = {.line = encode_line, .enc = enc};
+        struct by_line x = {.make = encode_line, .enc = enc};
 
         code = each_line(t, &x, paths, n_paths, &e);
         buf_free(&x.ids);
@@ -319,33 +315,33 @@ static int compare(const struct tokenizer *tok, struct encoder *enc, struct span
 }
 
 /* Lines of files, one after another. */
-struct lines {
-    struct corpus c;
-    struct corpus_block b;
+struct cursor {
+    struct lines_in in;
+    struct line_block b;
     size_t i;
     bool any; /* i is the line last given */
 };
 
 /* The next line: 1, 0 at the end, or an error. */
-static int lines_next(struct lines *l, const struct corpus_line **x, struct err *e)
+static int cursor_next(struct cursor *l, const struct line **x, struct err *e)
 {
     if (l->any)
         l->i++;
     while (l->i >= l->b.n) {
-        TRY(corpus_fill(&l->c, &l->b, e));
+        TRY(lines_fill(&l->in, &l->b, e));
         l->i = 0;
         if (!l->b.n)
             return 0;
     }
     l->any = true;
-    *x = corpus_line(&l->b, l->i);
-    return (*x)->why ? err_set(e, ERR_FORMAT, "%s", l->b.faults.p + (*x)->why - 1) : 1;
+    *x = &l->b.line[l->i];
+    return (*x)->fault ? err_set(e, ERR_FORMAT, "%s", (*x)->fault) : 1;
 }
 
-static void lines_close(struct lines *l)
+static void cursor_close(struct cursor *l)
 {
-    corpus_close(&l->c);
-    corpus_block_free(&l->b);
+    lines_close(&l->in);
+    line_block_free(&l->b);
 }
 
 /* One line {"text", "ids"}: its text, and its ids appended. */
@@ -369,25 +365,25 @@ static int read_pair(struct arena *a, struct span line, struct span *text, struc
 }
 
 /* Each document of `texts` against its line of ids, or (without `texts`) each line's text against its ids. */
-static int verify_all(const struct tokenizer *tok, struct encoder *enc, struct lines *texts, struct lines *ids,
+static int verify_all(const struct tokenizer *tok, struct encoder *enc, struct cursor *texts, struct cursor *ids,
                       uint64_t counts[2], struct err *e)
 {
-    const struct corpus_line *x = NULL, *doc = NULL;
-    struct corpus_reader r = {0};
+    const struct line *x = NULL, *doc = NULL;
+    struct line_reader r = {0};
     struct buf want = {0}, got = {0};
     struct arena a = {0};
     uint64_t number = 0;
-    int rc = corpus_reader_init(&r, e), more = 0;
+    int rc = line_reader_init(&r, e), more = 0;
 
-    while (rc >= 0 && (more = rc = lines_next(ids, &x, e)) > 0) {
+    while (rc >= 0 && (more = rc = cursor_next(ids, &x, e)) > 0) {
         struct span text = {NULL, 0};
         buf_clear(&want);
         arena_reset(&a);
         if (!texts) {
-            rc = read_pair(&a, x->line, &text, &want, e);
-        } else if ((rc = parse_ids(x->line, " \t\r\n[],", &want, e)) == 0) {
-            rc = lines_next(texts, &doc, e);
-            rc = rc > 0 ? corpus_text(&texts->c, &texts->b, texts->i, &r, &text, e)
+            rc = read_pair(&a, x->text, &text, &want, e);
+        } else if ((rc = parse_ids(x->text, " \t\r\n[],", &want, e)) == 0) {
+            rc = cursor_next(texts, &doc, e);
+            rc = rc > 0 ? line_text(doc, o.key, &r, &text, e)
                  : rc ? rc : err_set(e, ERR_FORMAT, "there are more lines of ids than documents");
         }
         if (rc == 0)
@@ -399,11 +395,11 @@ static int verify_all(const struct tokenizer *tok, struct encoder *enc, struct l
             log_msg(LOG_WARN, "'%s', document %" PRIu64 ", offset %" PRIu64 ": %s", x->file, number, x->offset, e->msg);
         number++;
     }
-    if (rc < 0 && x)
+    if (rc < 0 && x && x->file)
         err_wrap(e, "'%s', offset %" PRIu64, x->file, x->offset);
-    if (rc == 0 && more == 0 && texts && (rc = lines_next(texts, &doc, e)) > 0)
+    if (rc == 0 && more == 0 && texts && (rc = cursor_next(texts, &doc, e)) > 0)
         rc = err_set(e, ERR_FORMAT, "'%s' has a document without ids at offset %" PRIu64, doc->file, doc->offset);
-    corpus_reader_free(&r);
+    line_reader_free(&r);
     buf_free(&want);
     buf_free(&got);
     arena_free(&a);
@@ -413,20 +409,22 @@ static int verify_all(const struct tokenizer *tok, struct encoder *enc, struct l
 static int verify(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
 {
     struct encoder *enc = encoder_new(tok);
-    struct lines texts = {0}, ids = {0};
+    struct cursor texts = {.in = LINES_OF_TEXTS(LINES_AUTO, paths, n_paths)}, ids = {0};
     uint64_t counts[2] = {0, 0};
     struct err e;
     char *path = (char *)(uintptr_t)o.against;
-    int rc = corpus_open(&ids.c, &path, 1, n_paths ? CORPUS_AUTO : CORPUS_JSONL, "text", &e);
+    int rc;
 
+    ids.in = LINES_OF_TEXTS(n_paths ? LINES_AUTO : LINES_JSON, &path, 1);
+    rc = lines_check(&ids.in, NULL, &e);
     if (rc == 0 && n_paths)
-        rc = corpus_open(&texts.c, paths, n_paths, CORPUS_AUTO, o.key, &e);
+        rc = lines_check(&texts.in, NULL, &e);
     if (rc == 0 && !enc)
         rc = err_set(&e, ERR_NOMEM, "out of memory");
     if (rc == 0)
         rc = verify_all(tok, enc, n_paths ? &texts : NULL, &ids, counts, &e);
-    lines_close(&ids);
-    lines_close(&texts);
+    cursor_close(&ids);
+    cursor_close(&texts);
     encoder_free(enc);
     if (rc < 0)
         return tool_fail(t, &e);

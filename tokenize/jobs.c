@@ -46,7 +46,7 @@ static int take(struct jobs *j, struct pipeline_job *job, char *const *paths, in
                 const bool *plain, uint64_t from, uint64_t to, struct err *e)
 {
     char **path = arena_calloc(&j->memory, (size_t)n, sizeof *path);
-    struct corpus_range *range = arena_calloc(&j->memory, (size_t)n, sizeof *range);
+    struct lines_range *range = arena_calloc(&j->memory, (size_t)n, sizeof *range);
 
     if (!path || !range)
         return no_memory(e);
@@ -58,8 +58,8 @@ static int take(struct jobs *j, struct pipeline_job *job, char *const *paths, in
         if (a >= to || b < from || (!begins && (!plain[i] || b == from)))
             continue;
         path[job->n_paths] = paths[i];
-        range[job->n_paths++] = plain[i] ? (struct corpus_range){a < from ? from - a : 0, to < b ? to - a : UINT64_MAX}
-                                         : (struct corpus_range){0, UINT64_MAX};
+        range[job->n_paths++] = plain[i] ? (struct lines_range){a < from ? from - a : 0, to < b ? to - a : UINT64_MAX}
+                                         : (struct lines_range){0, UINT64_MAX};
     }
     return 0;
 }

@@ -38,7 +38,7 @@ enum token_kind { WHOLE, UNKNOWN, PARTIAL };
 struct measuring {
     const struct measure_options *x;
     const struct tokenizer *t;
-    struct corpus corpus;
+    struct lines_in in;
     uint8_t *kinds; /* enum token_kind, by id */
     struct gate read, add;
     uint64_t next;
@@ -51,8 +51,8 @@ struct measuring {
 struct measurer { /* of a thread */
     struct measuring *s;
     struct encoder *enc;
-    struct corpus_block block;
-    struct corpus_reader reader;
+    struct line_block block;
+    struct line_reader reader;
     struct buf ids;
     struct measure found; /* in a block */
 };
@@ -157,13 +157,13 @@ static struct measure_sums *find_group(struct measure *m, struct span name)
 }
 
 /* True if a line is a document, and no text by itself. */
-static bool is_document(const struct corpus_line *x)
+static bool is_document(const struct line *x)
 {
     size_t i = 0;
 
-    while (i < x->line.n && strchr(" \t\r", x->line.p[i]))
+    while (i < x->text.n && strchr(" \t\r", x->text.p[i]))
         i++;
-    return !x->plain && i < x->line.n && x->line.p[i] == '{';
+    return !x->plain && i < x->text.n && x->text.p[i] == '{';
 }
 
 /* A line's text, and its value of the field, or "none". */
@@ -172,11 +172,11 @@ static int read_line(struct measurer *w, size_t i, struct span *text, struct spa
     const struct measuring *s = w->s;
     const char *keys[] = {s->x->key, s->x->by};
     struct span both[2];
-    int rc = is_document(corpus_line(&w->block, i)) ? corpus_texts(&w->block, i, keys, 2, &w->reader, both, e) : ERR_FORMAT;
+    int rc = is_document(&w->block.line[i]) ? line_texts(&w->block.line[i], keys, 2, &w->reader, both, e) : ERR_FORMAT;
 
     *name = span_of("none");
     if (rc == ERR_FORMAT)
-        return corpus_text(&s->corpus, &w->block, i, &w->reader, text, e);
+        return line_text(&w->block.line[i], s->x->key, &w->reader, text, e);
     if (rc < 0)
         return rc;
     *text = both[0];
@@ -216,7 +216,7 @@ static int measure_block(struct measurer *w, struct err *e)
         int rc = measure_line(w, i, e);
         if (rc == ERR_FORMAT || rc == ERR_LIMIT) {
             pthread_mutex_lock(&s->lock);
-            s->x->bad(corpus_line(&w->block, i), e);
+            s->x->bad(&w->block.line[i], e);
             pthread_mutex_unlock(&s->lock);
             w->found.bad++;
         } else if (rc < 0) {
@@ -244,14 +244,14 @@ static void measure_thread(void *arg, int thread)
     struct measuring *s = arg;
     struct measurer w = {.s = s, .enc = encoder_new(s->t)};
     struct err e;
-    int rc = w.enc ? corpus_reader_init(&w.reader, &e) : no_memory(&e);
+    int rc = w.enc ? line_reader_init(&w.reader, &e) : no_memory(&e);
 
     (void)thread;
     while (rc == 0) {
         uint64_t ticket = __atomic_fetch_add(&s->next, 1, __ATOMIC_RELAXED);
         if (gate_enter(&s->read, ticket) < 0)
             break;
-        rc = corpus_fill(&s->corpus, &w.block, &e);
+        rc = lines_fill(&s->in, &w.block, &e);
         gate_leave(&s->read);
         if (rc < 0 || w.block.n == 0)
             break;
@@ -272,8 +272,8 @@ static void measure_thread(void *arg, int thread)
         gate_stop(&s->add);
     }
     encoder_free(w.enc);
-    corpus_reader_free(&w.reader);
-    corpus_block_free(&w.block);
+    line_reader_free(&w.reader);
+    line_block_free(&w.block);
     buf_free(&w.ids);
     measure_free(&w.found);
 }
@@ -299,7 +299,8 @@ static int measure_make(struct measure *m, const struct tokenizer *t, const char
         free(s.kinds);
         return err_set(e, ERR_ARG, "the field of the text, '%s', is no field to measure by", x->by);
     }
-    rc = corpus_open(&s.corpus, (char *const *)(uintptr_t)paths, n_paths, CORPUS_AUTO, x->key, e);
+    s.in = LINES_OF_TEXTS(LINES_AUTO, (char *const *)(uintptr_t)paths, n_paths);
+    rc = lines_check(&s.in, NULL, e);
     gate_init(&s.read);
     gate_init(&s.add);
     pthread_mutex_init(&s.lock, NULL);
@@ -310,7 +311,7 @@ static int measure_make(struct measure *m, const struct tokenizer *t, const char
     pthread_mutex_destroy(&s.lock);
     gate_destroy(&s.add);
     gate_destroy(&s.read);
-    corpus_close(&s.corpus);
+    lines_close(&s.in);
     free(s.kinds);
     if (n_groups(m))
         qsort(m->groups.p, n_groups(m), sizeof(struct measure_group), by_bytes);

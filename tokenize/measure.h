@@ -7,14 +7,14 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "tokenize/corpus.h"
+#include "tokenize/line_text.h"
 #include "tokenize/tokenizer.h"
 
 struct measure_options {
     const char *key, *by; /* fields of the text and of the group */
     const char *stats;    /* where counts go as JSON; NULL: nowhere */
     int threads;
-    void (*bad)(const struct corpus_line *line, const struct err *e); /* told of each bad line, one at a time */
+    void (*bad)(const struct line *line, const struct err *e); /* told of each bad line, one at a time */
 };
 
 /* Encodes all texts of the files (none: standard input).  A table for people is appended to `table`: a row for each group, those

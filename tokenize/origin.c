@@ -13,7 +13,7 @@ static int take_text(const struct json_field *f, struct buf *b, struct err *e)
     return f->type == JSON_STRING ? json_unescape(f->raw, b, e) : 0;
 }
 
-static int put_place(const struct corpus_line *x, struct buf *b)
+static int put_place(const struct line *x, struct buf *b)
 {
     TRY(buf_puts(b, "{\"file\":"));
     TRY(json_put_name(b, x->file));
@@ -22,10 +22,10 @@ static int put_place(const struct corpus_line *x, struct buf *b)
 }
 
 /* The document's fields, of those that it has. */
-static int take_fields(const struct corpus_line *x, struct corpus_reader *r, struct err *e)
+static int take_fields(const struct line *x, struct line_reader *r, struct err *e)
 {
     const struct json_field *f;
-    int n = x->plain ? 0 : json_read_object(r->json, x->line, &f, e);
+    int n = x->plain ? 0 : json_read_object(r->json, x->text, &f, e);
 
     buf_clear(&r->id);
     buf_clear(&r->url);
@@ -41,7 +41,7 @@ static int take_fields(const struct corpus_line *x, struct corpus_reader *r, str
     return n == ERR_NOMEM ? n : 0;
 }
 
-static int put(const struct corpus_line *x, struct corpus_reader *r, struct buf *records, struct err *e)
+static int put(const struct line *x, struct line_reader *r, struct buf *records, struct err *e)
 {
     TRY(take_fields(x, r, e));
     if (!r->id.n)
@@ -51,9 +51,9 @@ static int put(const struct corpus_line *x, struct corpus_reader *r, struct buf 
     return ledger_put_record(records, buf_span(&r->id), buf_span(&r->url), buf_span(&r->source));
 }
 
-int origin_put(const struct corpus_block *b, size_t i, struct corpus_reader *r, struct buf *records, struct err *e)
+int origin_put(const struct line *x, struct line_reader *r, struct buf *records, struct err *e)
 {
-    int rc = corpus_line(b, i)->why ? 0 : put(corpus_line(b, i), r, records, e);
+    int rc = x->fault ? 0 : put(x, r, records, e);
 
     return rc == ERR_NOMEM || rc == ERR_LIMIT ? err_set(e, rc, "out of memory for a document's origin") : rc;
 }

@@ -69,7 +69,7 @@ static int identify(struct output *o, struct err *e)
         buf_printf(&what, "chat %016" PRIx64 " %d\n", chat_hash(x->chat), x->all_loss);
     for (int i = 0; i < o->job->n_paths; i++) {
         struct stat s = {0};
-        const struct corpus_range *r = o->job->range ? &o->job->range[i] : NULL;
+        const struct lines_range *r = o->job->range ? &o->job->range[i] : NULL;
         if (stat(o->job->paths[i], &s) < 0 || !S_ISREG(s.st_mode))
             o->lasting = false;
         buf_printf(&what, "%s %" PRId64 " %" PRIu64 " %" PRIu64 "\n", o->job->paths[i], (int64_t)s.st_size,
@@ -145,7 +145,7 @@ static int create_all(struct output *o, struct err *e)
 }
 
 static int resume_all(struct output *o, const struct node *state, struct pipeline_result *r,
-                      struct corpus_place *place, struct err *e)
+                      struct lines_place *place, struct err *e)
 {
     const struct node *keys = node_get(state, "keys"), *c = keys ? keys->child : NULL;
     char path[IDX_PATH_MAX];
@@ -163,7 +163,7 @@ static int resume_all(struct output *o, const struct node *state, struct pipelin
             TRY(token_shards_resume(&o->shards, path, o->x->format == PIPELINE_NPY ? TOKEN_SHARDS_NPY : TOKEN_SHARDS_LLMC,
                                     o->width, o->x->shard_tokens, out, e));
     }
-    *place = (struct corpus_place){(int)node_int(state, "at", 0), (uint64_t)node_int(state, "offset", 0),
+    *place = (struct lines_place){(int)node_int(state, "at", 0), (uint64_t)node_int(state, "offset", 0),
                                    (uint64_t)node_int(state, "damages", 0)};
     r->documents = (uint64_t)node_int(state, "documents", 0);
     r->bad = (uint64_t)node_int(state, "bad", 0);
@@ -187,7 +187,7 @@ static int check_state(const struct output *o, const struct node *state, struct 
 }
 
 /* Goes on from an earlier run's state. */
-static int resume(struct output *o, struct pipeline_result *r, struct corpus_place *place, struct err *e)
+static int resume(struct output *o, struct pipeline_result *r, struct lines_place *place, struct err *e)
 {
     struct arena a = {0};
     struct node *n;
@@ -200,7 +200,7 @@ static int resume(struct output *o, struct pipeline_result *r, struct corpus_pla
 }
 
 int output_open(struct output *o, const struct pipeline_job *job, const struct pipeline_options *x,
-                struct pipeline_result *r, struct corpus_place *place, struct err *e)
+                struct pipeline_result *r, struct lines_place *place, struct err *e)
 {
     const char *slash = strrchr(job->prefix, '/');
     uint32_t vocab = tokenizer_vocab_size(x->tokenizer);
@@ -247,7 +247,7 @@ int output_add_origins(struct output *o, int k, struct span records, const struc
     return has_ledger(o, k) && o->idx[k] && n ? idx_add_ledger(o->idx[k], records, item, n, e) : 0;
 }
 
-int output_checkpoint(struct output *o, const struct pipeline_result *r, const struct corpus_place *place,
+int output_checkpoint(struct output *o, const struct pipeline_result *r, const struct lines_place *place,
                       struct err *e)
 {
     struct buf b = {0};
@@ -351,7 +351,7 @@ int output_commit(struct output *o, const struct pipeline_result *r, struct err 
 
 void output_abort(struct output *o)
 {
-    for (int k = 0; k < CORPUS_MAX_KEYS; k++) {
+    for (int k = 0; k < LINE_KEYS_MAX; k++) {
         if (o->checkpointed)
             idx_leave(o->idx[k]);
         else

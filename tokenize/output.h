@@ -11,7 +11,7 @@
 struct output {
     const struct pipeline_options *x;
     const struct pipeline_job *job;
-    struct idx_writer *idx[CORPUS_MAX_KEYS]; /* NULL: stands already */
+    struct idx_writer *idx[LINE_KEYS_MAX]; /* NULL: stands already */
     struct token_shards *shards;
     int width;
     struct tokenizer_hash tokenizer;
@@ -24,13 +24,13 @@ struct output {
 /* Says whether all is done (r->already), or opens the files: anew, or where an earlier run was
  * (r->resumed, r's counts and *place). */
 int output_open(struct output *o, const struct pipeline_job *job, const struct pipeline_options *x,
-                struct pipeline_result *r, struct corpus_place *place, struct err *e);
+                struct pipeline_result *r, struct lines_place *place, struct err *e);
 /* n documents of key k, their tokens one after another. */
 int output_add(struct output *o, int k, struct span tokens, const int32_t *lengths, size_t n, struct err *e);
 /* Where the n documents of key k that were added last came from, if a ledger is kept of it. */
 int output_add_origins(struct output *o, int k, struct span records, const struct ledger_item *item, size_t n, struct err *e);
 /* Everything up to the place is to last. */
-int output_checkpoint(struct output *o, const struct pipeline_result *r, const struct corpus_place *place,
+int output_checkpoint(struct output *o, const struct pipeline_result *r, const struct lines_place *place,
                       struct err *e);
 /* Gives the files their names, and closes. */
 int output_commit(struct output *o, const struct pipeline_result *r, struct err *e);

@@ -1,7 +1,6 @@
 #include "tokenize/pipeline.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@ enum { TOKENS_KEPT = 1 << 21 }; /* bytes of memory that a block keeps for the ne
 
 struct pipeline {
     const struct pipeline_options *x;
-    struct corpus corpus;
+    struct lines_in in;
     struct output out;
     struct word_share *share; /* NULL: one thread */
     int width;
@@ -36,12 +35,13 @@ struct pipeline {
 
 /* A block and what a thread makes of it. */
 struct product {
-    struct corpus_block block;
+    struct line_block block;
+    double consumed; /* bytes as stored of the inputs up to its end, for progress */
     struct { /* for each key tokens in the output's type, and int32_t a document */
         struct buf tokens, lengths;
         struct buf ledger; /* struct ledger_item a document */
         struct pipeline_key_counts count;
-    } key[CORPUS_MAX_KEYS];
+    } key[LINE_KEYS_MAX];
     struct buf records; /* of the documents, for a ledger */
     struct buf faults; /* struct fault, in order */
 };
@@ -138,7 +138,7 @@ static int encode_mask(const struct pipeline *p, const struct chat_text *c, size
 }
 
 /* Appends one conversation and its mask, or, if it cannot be, neither. */
-static int encode_chat(struct pipeline *p, struct encoder *enc, struct corpus_reader *r, size_t i, struct product *out,
+static int encode_chat(struct pipeline *p, struct encoder *enc, struct line_reader *r, size_t i, struct product *out,
                        struct err *e)
 {
     struct pipeline_key_counts count[2] = {out->key[0].count, out->key[1].count};
@@ -146,7 +146,7 @@ static int encode_chat(struct pipeline *p, struct encoder *enc, struct corpus_re
     struct span line;
     int rc;
 
-    TRY(corpus_json(&out->block, i, &line, e));
+    TRY(line_json(&out->block.line[i], &line, e));
     TRY(chat_render(p->x->chat, line, !p->x->all_loss, &r->chat_room, &r->chat, e));
     rc = encode_text(p, enc, buf_span(&r->chat.text), out, 0, e);
     if (rc == 0)
@@ -165,8 +165,8 @@ static int encode_chat(struct pipeline *p, struct encoder *enc, struct corpus_re
 static int encode_document(struct pipeline *p, struct encoder *enc, const struct span *texts, struct product *out,
                            struct err *e)
 {
-    size_t tokens[CORPUS_MAX_KEYS], lengths[CORPUS_MAX_KEYS];
-    struct pipeline_key_counts count[CORPUS_MAX_KEYS];
+    size_t tokens[LINE_KEYS_MAX], lengths[LINE_KEYS_MAX];
+    struct pipeline_key_counts count[LINE_KEYS_MAX];
     int rc = 0, k;
 
     for (k = 0; k < p->x->n_keys && rc == 0; k++) {
@@ -203,16 +203,16 @@ static int put_ledger(struct pipeline *p, size_t from, struct product *out, stru
 }
 
 /* Appends line i and, if it can be encoded, what a ledger says of it. */
-static int encode_line(struct pipeline *p, struct encoder *enc, struct corpus_reader *r, size_t i, struct product *out,
+static int encode_line(struct pipeline *p, struct encoder *enc, struct line_reader *r, size_t i, struct product *out,
                        struct err *e)
 {
-    struct span texts[CORPUS_MAX_KEYS];
+    struct span texts[LINE_KEYS_MAX];
     size_t from = out->records.n;
-    int rc = p->x->ledger ? origin_put(&out->block, i, r, &out->records, e) : 0;
+    int rc = p->x->ledger ? origin_put(&out->block.line[i], r, &out->records, e) : 0;
 
     if (rc == 0)
         rc = p->x->chat ? encode_chat(p, enc, r, i, out, e)
-                        : corpus_texts(&out->block, i, p->x->keys, p->x->n_keys, r, texts, e);
+                        : line_texts(&out->block.line[i], p->x->keys, p->x->n_keys, r, texts, e);
     if (rc == 0 && !p->x->chat)
         rc = encode_document(p, enc, texts, out, e);
     if (rc == 0 && p->x->ledger)
@@ -221,10 +221,10 @@ static int encode_line(struct pipeline *p, struct encoder *enc, struct corpus_re
     return rc;
 }
 
-static int encode_block(struct pipeline *p, struct encoder *enc, struct corpus_reader *r, struct product *out,
+static int encode_block(struct pipeline *p, struct encoder *enc, struct line_reader *r, struct product *out,
                         struct err *e)
 {
-    const struct corpus_block *b = &out->block;
+    const struct line_block *b = &out->block;
 
     for (int k = 0; k < p->x->n_keys; k++) {
         struct buf *tokens = &out->key[k].tokens;
@@ -244,7 +244,7 @@ static int encode_block(struct pipeline *p, struct encoder *enc, struct corpus_r
             rc = buf_put(&out->faults, &f, sizeof f) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
         }
         if (rc < 0)
-            return err_wrap(e, "'%s', offset %" PRIu64, corpus_line(b, i)->file, corpus_line(b, i)->offset);
+            return err_wrap(e, "'%s', offset %" PRIu64, b->line[i].file, b->line[i].offset);
     }
     return 0;
 }
@@ -267,12 +267,12 @@ static int write_block(void *pipeline, void *product, struct err *e)
 {
     struct pipeline *p = pipeline;
     const struct product *made = product;
-    const struct corpus_block *b = &made->block;
+    const struct line_block *b = &made->block;
     size_t n = made->key[0].lengths.n / sizeof(int32_t), faults = made->faults.n / sizeof(struct fault);
     const struct fault *f = (const struct fault *)(const void *)made->faults.p;
 
     for (size_t i = 0; i < faults; i++)
-        p->x->bad(corpus_line(b, f[i].line), &f[i].err);
+        p->x->bad(&b->line[f[i].line], &f[i].err);
     p->total.bad += faults;
     p->total.documents += n;
     for (int k = 0; k < p->x->n_keys; k++) {
@@ -285,7 +285,7 @@ static int write_block(void *pipeline, void *product, struct err *e)
         TRY(output_add_origins(&p->out, k, buf_span(&made->records),
                                (const struct ledger_item *)(const void *)made->key[k].ledger.p, n, e));
     }
-    show(p, corpus_line(b, 0)->file, b->consumed);
+    show(p, p->in.paths[b->next.at], made->consumed);
     if (!p->out.lasting || log_seconds() - p->saved < p->x->checkpoint)
         return 0;
     TRY(output_checkpoint(&p->out, &p->total, &b->next, e));
@@ -293,22 +293,24 @@ static int write_block(void *pipeline, void *product, struct err *e)
     return 0;
 }
 
-/* The next block and its number; b->n == 0: the end. */
-static int read_block(struct pipeline *p, struct corpus_block *b, uint64_t *number, struct err *e)
+/* The next block and its number; no line: the end. */
+static int read_block(struct pipeline *p, struct product *made, uint64_t *number, struct err *e)
 {
+    struct line_block *b = &made->block;
     int rc = 0;
 
     b->n = 0;
     pthread_mutex_lock(&p->reading);
     if (!p->ended)
-        rc = corpus_fill(&p->corpus, b, e);
+        rc = lines_fill(&p->in, b, e);
+    made->consumed = (double)lines_consumed(&p->in);
     p->ended = rc < 0 || b->n == 0;
     *number = p->blocks++;
     pthread_mutex_unlock(&p->reading);
     return rc;
 }
 
-static int work(struct pipeline *p, struct encoder *enc, struct corpus_reader *r, struct err *e)
+static int work(struct pipeline *p, struct encoder *enc, struct line_reader *r, struct err *e)
 {
     for (;;) {
         void *product;
@@ -316,7 +318,7 @@ static int work(struct pipeline *p, struct encoder *enc, struct corpus_reader *r
         uint64_t number;
         TRY(belt_take(&p->belt, &product));
         made = product;
-        TRY(read_block(p, &made->block, &number, e));
+        TRY(read_block(p, made, &number, e));
         if (made->block.n == 0)
             return 0;
         TRY(encode_block(p, enc, r, made, e));
@@ -328,9 +330,9 @@ static void run_thread(void *arg, int thread)
 {
     struct pipeline *p = arg;
     struct encoder *enc = encoder_new(p->x->tokenizer);
-    struct corpus_reader r = {0};
+    struct line_reader r = {0};
     struct err e;
-    int rc = enc ? corpus_reader_init(&r, &e) : err_set(&e, ERR_NOMEM, "out of memory for thread %d", thread);
+    int rc = enc ? line_reader_init(&r, &e) : err_set(&e, ERR_NOMEM, "out of memory for thread %d", thread);
 
     if (rc == 0) {
         encoder_share(enc, p->share);
@@ -339,12 +341,12 @@ static void run_thread(void *arg, int thread)
     if (rc < 0 && rc != ERR_STOPPED)
         fail(p, rc, &e);
     encoder_free(enc);
-    corpus_reader_free(&r);
+    line_reader_free(&r);
 }
 
 static void product_free(struct product *made, int n_keys)
 {
-    corpus_block_free(&made->block);
+    line_block_free(&made->block);
     for (int k = 0; k < n_keys; k++) {
         buf_free(&made->key[k].tokens);
         buf_free(&made->key[k].lengths);
@@ -387,20 +389,17 @@ int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *
                  struct err *e)
 {
     struct pipeline p = {.x = x, .saved = log_seconds()};
-    struct corpus_place place = {0};
-    double size = corpus_size(job->paths, job->n_paths, job->range);
-    int rc = corpus_open(&p.corpus, job->paths, job->n_paths, CORPUS_JSONL, x->keys[0], e);
+    struct lines_place place = {0};
+    int rc;
 
-    if (job->paths && job->n_paths == 0)
-        p.corpus.n_paths = 0;
-    if (rc == 0)
-        rc = output_open(&p.out, job, x, &p.total, &place, e);
+    p.in = LINES_OF_TEXTS(LINES_JSON, job->paths, job->n_paths);
+    p.in.range = job->range;
+    p.in.threads = x->threads;
+    rc = output_open(&p.out, job, x, &p.total, &place, e);
     if (rc == 0 && !p.total.already) {
-        p.corpus.range = job->range;
-        p.corpus.threads = x->threads;
         p.width = p.out.width;
         if (p.total.resumed)
-            rc = corpus_goto(&p.corpus, &place, e);
+            rc = lines_goto(&p.in, &place, e);
         if (rc == 0)
             rc = run_threads(&p, e);
         if (rc == 0 && !job->range && p.total.bad && !p.total.documents)
@@ -411,10 +410,10 @@ int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *
         else
             output_abort(&p.out);
     }
-    p.total.consumed = isnan(size) ? p.corpus.passed : size; /* what is damaged is not read to its end */
+    p.total.consumed = job->size ? (double)job->size : (double)p.in.passed; /* what is damaged is not read to its end */
     if (rc == 0)
         show(&p, NULL, p.total.consumed);
     *r = p.total;
-    corpus_close(&p.corpus);
+    lines_close(&p.in);
     return rc;
 }

@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "tokenize/chat.h"
-#include "tokenize/corpus.h"
+#include "tokenize/line_text.h"
 #include "tokenize/tokenizer.h"
 
 /* What is written: Megatron's indexed dataset, or one stream of tokens in shards for llm.c or NumPy
@@ -20,7 +20,7 @@ enum pipeline_format { PIPELINE_MEGATRON, PIPELINE_LLMC, PIPELINE_NPY };
 struct pipeline_options {
     const struct tokenizer *tokenizer;
     const char *const *keys; /* of the texts; in MEGATRON format each has its own dataset */
-    int n_keys;              /* 1 .. CORPUS_MAX_KEYS; 1 for the other formats */
+    int n_keys;              /* 1 .. LINE_KEYS_MAX; 1 for the other formats */
     /* Documents are conversations; NULL: texts.  Then there are two outputs, by the one name of keys: tokens, and which of them
      * have a loss (indexed_dataset/loss_mask.h): n_keys is 2. */
     const struct chat *chat;
@@ -37,15 +37,16 @@ struct pipeline_options {
     bool again;              /* begin afresh whatever an earlier run left */
     double checkpoint;       /* seconds between */
     double done, total;      /* for progress: bytes as stored that jobs before have read, and that all have (NAN: not known) */
-    void (*bad)(const struct corpus_line *line, const struct err *e); /* told in order */
+    void (*bad)(const struct line *line, const struct err *e); /* told in order */
 };
 
 /* One output and what goes into it. */
 struct pipeline_job {
     const char *prefix; /* PREFIX_KEY_document.bin and .idx; or PREFIX_000000.bin or .npy ... */
-    char *const *paths; /* NULL: standard input */
-    const struct corpus_range *range; /* for each path; NULL: all of it */
+    char *const *paths; /* checked (lines_check) */
+    const struct lines_range *range; /* for each path; NULL: all of it */
     int n_paths;
+    uint64_t size;      /* bytes of them as stored, for progress; 0: not known */
 };
 
 struct pipeline_key_counts {
@@ -53,7 +54,7 @@ struct pipeline_key_counts {
 };
 struct pipeline_result {
     uint64_t documents, bad;
-    struct pipeline_key_counts key[CORPUS_MAX_KEYS];
+    struct pipeline_key_counts key[LINE_KEYS_MAX];
     double consumed;   /* bytes of its inputs, as they are stored */
     int width;         /* of a token: 2 or 4 */
     bool already;      /* an earlier run had done all of it */

@@ -12,7 +12,7 @@
 #define TOKENIZE_TRAIN_H
 
 #include "base/err.h"
-#include "tokenize/corpus.h"
+#include "tokenize/line_text.h"
 #include "tokenize/train_kind.h"
 
 enum train_ties { TRAIN_TIES_HUGGINGFACE, TRAIN_TIES_TIKTOKEN };
@@ -38,7 +38,7 @@ struct train_options {
     const char *folder;      /* BPE of bytes: which gets vocab.json and merges.txt; made if need be */
     const char *ranks;       /* BPE of bytes: tiktoken's; the 256 bytes and the merges, from 0 on */
     const char *spm;         /* byte fallback, Unigram: a SentencePiece model */
-    void (*bad)(const struct corpus_line *line, const struct err *e); /* told of each bad line */
+    void (*bad)(const struct line *line, const struct err *e); /* told of each bad line */
 };
 
 struct train_result {

@@ -15,7 +15,7 @@ enum { ENDS = 1024, READ_BUFFER = 1 << 16, WRITE_BUFFER = 1 << 20, THREAD_NEEDS 
 struct counting {
     const struct train_options *x;
     const struct train_across *across; /* or NULL */
-    struct corpus corpus;
+    struct lines_in in;
     struct split split;
     struct tokenizer *steps; /* of kinds that have them: what they do to text; else NULL, and split cuts it */
     struct gate read;
@@ -32,8 +32,8 @@ struct counting {
 struct counter { /* of a thread */
     struct counting *c;
     struct tally *tally;
-    struct corpus_block block;
-    struct corpus_reader reader;
+    struct line_block block;
+    struct line_reader reader;
     uint32_t ends[ENDS];
     uint64_t place; /* of the next word in the corpus: words are numbered within blocks */
     struct rules_scratch rules;
@@ -163,20 +163,20 @@ static int count_block(struct counter *k, struct err *e)
         TRY(tally_disk_put(&c->disk, k->tally, e));
     for (size_t i = 0; i < k->block.n; i++) {
         struct span text;
-        int rc = corpus_text(&c->corpus, &k->block, i, &k->reader, &text, e);
+        int rc = line_text(&k->block.line[i], c->x->key, &k->reader, &text, e);
         if (rc == 0)
             rc = count_text(k, text, e);
         if (rc == ERR_FORMAT) {
             pthread_mutex_lock(&c->lock);
             c->bad++;
             if (c->x->bad)
-                c->x->bad(corpus_line(&k->block, i), e);
+                c->x->bad(&k->block.line[i], e);
             pthread_mutex_unlock(&c->lock);
             continue;
         }
         if (rc < 0)
-            return err_wrap(e, "'%s', offset %llu", corpus_line(&k->block, i)->file,
-                            (unsigned long long)corpus_line(&k->block, i)->offset);
+            return err_wrap(e, "'%s', offset %llu", k->block.line[i].file,
+                            (unsigned long long)k->block.line[i].offset);
         texts++;
         bytes += text.n;
     }
@@ -192,13 +192,13 @@ static void count_thread(void *arg, int thread)
     struct counting *c = arg;
     struct counter *k = calloc(1, sizeof *k);
     struct err e;
-    int rc = k ? corpus_reader_init(&k->reader, &e) : no_memory(&e);
+    int rc = k ? line_reader_init(&k->reader, &e) : no_memory(&e);
 
     while (rc == 0) {
         uint64_t ticket = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED);
         if (gate_enter(&c->read, ticket) < 0)
             break;
-        rc = corpus_fill(&c->corpus, &k->block, &e);
+        rc = lines_fill(&c->in, &k->block, &e);
         gate_leave(&c->read);
         if (rc < 0 || k->block.n == 0)
             break;
@@ -210,8 +210,8 @@ static void count_thread(void *arg, int thread)
     if (rc < 0)
         fail(c, rc, &e);
     if (k) {
-        corpus_reader_free(&k->reader);
-        corpus_block_free(&k->block);
+        line_reader_free(&k->reader);
+        line_block_free(&k->block);
         rules_scratch_free(&k->rules);
         buf_free(&k->repaired);
         buf_free(&k->normal);
@@ -241,12 +241,12 @@ static int find_cutter(struct counting *c, struct err *e)
 
 static int count_files(struct counting *c, char *const *paths, int n_paths, int threads, struct err *e)
 {
-    const struct train_options *x = c->x;
     int rc = find_cutter(c, e);
 
     if (rc < 0)
         return rc;
-    rc = corpus_open(&c->corpus, paths, n_paths, CORPUS_AUTO, x->key, e);
+    c->in = LINES_OF_TEXTS(LINES_AUTO, paths, n_paths);
+    rc = lines_check(&c->in, NULL, e);
     gate_init(&c->read);
     pthread_mutex_init(&c->lock, NULL);
     if (rc == 0)
@@ -255,7 +255,7 @@ static int count_files(struct counting *c, char *const *paths, int n_paths, int 
         *e = c->err;
     pthread_mutex_destroy(&c->lock);
     gate_destroy(&c->read);
-    corpus_close(&c->corpus);
+    lines_close(&c->in);
     split_free(&c->split);
     tokenizer_close(c->steps);
     return rc;

@@ -109,7 +109,7 @@ static const struct stage_ops ops = {.name = "classify train", .work = collect_w
 static int run_pass(struct collector *c, int n_inputs, int jobs, struct classify_train_result *r, struct err *e)
 {
     struct stage stage = {&ops, c};
-    struct feed feed = {.inputs = c->inputs, .n_inputs = n_inputs};
+    struct feed feed = {.lines = {.paths = c->inputs, .n_paths = n_inputs}};
     struct flows flows = {0};
     struct pass_conf conf = {.stages = &stage, .n_stages = 1, .last = 1, .feed = &feed, .jobs = jobs, .flows = &flows,
                              .tell = pass_show};

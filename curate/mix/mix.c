@@ -306,10 +306,10 @@ static int read_source(struct mix *m, struct mix_source *s, struct err *e)
     struct err unused;
 
     m->source = s;
-    m->feed = (struct feed){.inputs = s->files, .n_inputs = s->n_files};
+    m->feed = (struct feed){.lines = {.paths = s->files, .n_paths = s->n_files}};
     pool_run(m->c->jobs, read_thread, m, &unused); /* fewer threads do it as well */
+    m->read += (double)lines_consumed(&m->feed.lines);
     feed_close(&m->feed);
-    m->read += (double)m->feed.consumed;
     if (m->failed && e)
         *e = m->e;
     return m->failed;
@@ -509,9 +509,9 @@ static int prepare(struct mix *m, struct err *e)
         return err_set(e, ERR_ARG, "epochs say how much is taken: they leave nothing to a budget");
     for (int i = 0; i < m->sources.n; i++) {
         struct mix_source *s = &m->sources.v[i];
-        struct feed f = {.inputs = s->files, .n_inputs = s->n_files};
+        struct feed f = {.lines = {.paths = s->files, .n_paths = s->n_files}};
         for (int k = 0; k < s->n_files; k++)
-            if (m->count_first && feed_is_pipe(s->files[k]))
+            if (m->count_first && lines_is_pipe(s->files[k]))
                 return err_set(e, ERR_ARG, "weights, a budget and input order need the sources twice: "
                                            "'%s' can be read only once", s->files[k]);
         TRY(feed_check(&f, e));

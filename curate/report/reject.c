@@ -100,13 +100,13 @@ static int read_block(const struct feed_block *b, line_seen *seen, void *to, uin
 
 int lines_read(char *const *files, int n, line_seen *seen, void *to, uint64_t *bad, struct err *e)
 {
-    struct feed f = {.inputs = files, .n_inputs = n};
+    struct feed f = {.lines = {.paths = files, .n_paths = n}};
     struct feed_block b = {0};
     int rc = 0;
 
     while (rc == 0 && n && (rc = feed_fill(&f, &b, e)) == 0 && b.n) {
         rc = read_block(&b, seen, to, bad, e);
-        log_progress("%.1f MB read", (double)f.consumed / 1e6);
+        log_progress("%.1f MB read", (double)lines_consumed(&f.lines) / 1e6);
     }
     feed_close(&f);
     block_free(&b);

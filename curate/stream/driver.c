@@ -216,8 +216,8 @@ static int share_inputs(struct run *r, struct err *e)
     for (int i = 0; i < KINDS; i++)
         r->to_first[i] = (struct rank_stream){r->c->ranks, i};
     TRY(ranks_share(r->c->ranks, r->c->inputs, r->c->n_inputs, &first, &n, e));
-    r->feed.inputs = n ? r->c->inputs + first : none;
-    r->feed.n_inputs = n ? n : 1;
+    r->feed.lines.paths = n ? r->c->inputs + first : none;
+    r->feed.lines.n_paths = n ? n : 1;
     return 0;
 }
 
@@ -317,8 +317,8 @@ int driver_run(const struct driver_conf *c, struct driver_result *res, struct er
     const struct flow *in, *out;
     int rc;
 
-    r.feed = (struct feed){.inputs = c->inputs, .n_inputs = c->n_inputs, .columns = c->columns, .source = c->source,
-                           .max_line = c->max_line};
+    r.feed = (struct feed){.lines = {.paths = c->inputs, .n_paths = c->n_inputs, .columns = c->columns,
+                                     .max_line = (uint64_t)c->max_line}, .source = c->source};
     if (flows_init(&r.flows, c->n_stages) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
     rc = run_all(&r, e);

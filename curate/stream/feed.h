@@ -10,27 +10,28 @@
 
 #include <stdio.h>
 
-#include "base/file.h"
+#include "base/lines.h"
 #include "curate/stream/source.h"
 #include "curate/stream/spool.h"
 
 /* Bytes of input that a thread takes at a time: small enough to share a small input
  * among threads, large enough that the gates cost nothing. */
-enum { BLOCK_BYTES = 256 << 10, BLOCK_ITEMS = 4096 };
+enum { BLOCK_BYTES = LINES_BLOCK, BLOCK_ITEMS = 4096 };
 
 struct item {
     const char *file;
     uint64_t offset;
     struct span line; /* JSON; p NULL: raw of a source, or a bad record */
     void *raw;
-    const char *bad;  /* why this record is no document; in the block's arena */
+    const char *bad;  /* why this record is no document; in the block */
     struct verdict judged; /* spool: what the stage before decided, */
     struct span reply;     /*   and what it has to say of the document */
 };
 
 struct feed_block {
     struct arena arena; /* for all that the documents of this block hold */
-    struct buf bytes;
+    struct line_block lines; /* of files, */
+    struct buf bytes;        /*   or the frames of a spool */
     struct item *item;
     int n;
     size_t cap;
@@ -48,15 +49,7 @@ struct judge {
 };
 
 struct feed {
-    char *const *inputs;
-    int n_inputs, at;
-    int jobs;        /* threads that reading may use; 0: 1 */
-    const char *columns; /* of Parquet files that are read, commas between; NULL: all */
-    int64_t max_line;
-    struct file_in *in;
-    bool broken;   /* the member being read is damaged: skip it next time */
-    struct buf tail; /* the beginning of a line whose end is yet to be read */
-    uint64_t offset; /* in the decompressed file, of tail: of what the next block begins with */
+    struct lines_in lines; /* of files; its block_bytes holds for all feeds */
     const struct source *source;
     struct spool *spool; /* frames, of which each piece is a block, */
     char *const *kept;   /*   or those of the files of these names, */
@@ -64,20 +57,16 @@ struct feed {
     FILE *file;          /*   of which this is read */
     struct judge judge;  /* of the spool */
     bool account;        /* survivors are wanted of it */
-    size_t block_bytes;  /* 0: BLOCK_BYTES */
     uint64_t count;      /* items given so far */
-    uint64_t size, consumed;   /* bytes of all input files (0: unknown), and of those that were closed */
+    uint64_t size, consumed;   /* bytes of all input files (0: unknown); of a spool, those read */
 };
 
 /* Fills b (reset before) with the next items; none means the end.  Failures are of
  * the whole run; what is wrong with one record is in item.bad. */
 int feed_fill(struct feed *f, struct feed_block *b, struct err *e);
-/* Passes over the first n items, which ended where a block did, of a file of JSON lines at
- * this offset (feed.offset then).  Nothing is said of bad ones: they were reported when they
- * were first read. */
-int feed_skip(struct feed *f, uint64_t n, uint64_t offset, struct err *e);
-/* Standard input, or a pipe or device by name: can be read only once. */
-bool feed_is_pipe(const char *path);
+/* Passes over the first n items, which ended where a block did; of lines, at this place (feed.lines.now then).  Nothing is said
+ * of bad ones: they were reported when they were first read. */
+int feed_skip(struct feed *f, uint64_t n, const struct lines_place *place, struct err *e);
 /* Checks that all inputs can be opened, before any work; but for pipes. */
 int feed_check(struct feed *f, struct err *e);
 void feed_close(struct feed *f);

@@ -256,7 +256,7 @@ static int sink_notes(void *to, struct span frames, struct err *e)
 static int notes_of_documents(char *path, const struct stage *st, int jobs, struct taker *t, struct err *e)
 {
     struct stage stage = *st;
-    struct feed feed = {.inputs = &path, .n_inputs = 1};
+    struct feed feed = {.lines = {.paths = &path, .n_paths = 1}};
     struct flows flows;
     struct pass_conf conf = {.stages = &stage, .n_stages = 1, .last = 1, .later = true, .feed = &feed, .jobs = jobs,
                              .notes = {sink_notes, t}, .flows = &flows};

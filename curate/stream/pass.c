@@ -575,7 +575,7 @@ int pass_open(struct pass **out, const struct pass_conf *c, struct err *e)
     int rc = 0;
 
     *out = NULL;
-    c->feed->jobs = c->jobs;
+    c->feed->lines.threads = c->jobs;
     if (c->feed->source && c->feed->source->ops->set_jobs)
         c->feed->source->ops->set_jobs(c->feed->source->state, c->jobs);
     if (p) {

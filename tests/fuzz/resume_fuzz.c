@@ -9,7 +9,7 @@
 #include "base/node.h"
 #include "indexed_dataset/idx_write.h"
 #include "indexed_dataset/token_shards.h"
-#include "tokenize/corpus.h"
+#include "tokenize/line_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,23 +55,24 @@ static void clear(void)
 static void go_on(const struct node *state, struct err *e)
 {
     static char *const paths[] = {input};
-    struct corpus_place place = {(int)node_int(state, "at", 0), (uint64_t)node_int(state, "offset", 0),
+    struct lines_place place = {(int)node_int(state, "at", 0), (uint64_t)node_int(state, "offset", 0),
                                  (uint64_t)node_int(state, "damages", 0)};
-    struct corpus_block b = {0};
+    struct line_block b = {0};
     struct idx_writer *w;
     struct token_shards *s;
-    struct corpus c;
+    struct lines_in c;
 
     if (idx_resume(&w, dataset, IDX_U16, state, e) == 0)
         idx_leave(w);
     if (token_shards_resume(&s, shards, TOKEN_SHARDS_LLMC, 2, 30, state, e) == 0)
         token_shards_leave(s);
-    if (corpus_open(&c, paths, 1, CORPUS_JSONL, "text", e) < 0)
+    c = LINES_OF_TEXTS(LINES_JSON, paths, 1);
+    if (lines_check(&c, NULL, e) < 0)
         abort();
-    if (corpus_goto(&c, &place, e) == 0)
-        corpus_fill(&c, &b, e);
-    corpus_block_free(&b);
-    corpus_close(&c);
+    if (lines_goto(&c, &place, e) == 0)
+        lines_fill(&c, &b, e);
+    line_block_free(&b);
+    lines_close(&c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
