@@ -63,7 +63,8 @@ struct lines_in {
     /* state */
     struct file_in *in;
     struct lines_place now; /* of the first byte of rest */
-    bool plain, formed, ended, broken; /* formed: plain is known; ended: no more bytes but rest; broken: a damage stands behind rest */
+    bool plain, formed;     /* formed: plain is known */
+    bool ended, broken;     /* no more bytes but rest; a damage stands behind rest */
     uint64_t to;            /* no line that begins there or behind */
     uint64_t passed;        /* bytes as stored of the files before this one */
     struct buf rest;

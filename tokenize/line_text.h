@@ -13,7 +13,8 @@ enum { LINE_KEYS_MAX = 16, LINE_BYTES_MAX = 1 << 30, LINE_BLOCK_BYTES = 128 << 1
 
 /* Files as tokens are made of them: small blocks, lines of up to LINE_BYTES_MAX; no path: standard input. */
 #define LINES_OF_TEXTS(form_, paths_, n_) \
-    (struct lines_in){.paths = (paths_), .n_paths = (n_), .form = (form_), .block_bytes = LINE_BLOCK_BYTES, .max_line = LINE_BYTES_MAX}
+    (struct lines_in){.paths = (paths_), .n_paths = (n_), .form = (form_), .block_bytes = LINE_BLOCK_BYTES, \
+                      .max_line = LINE_BYTES_MAX}
 
 /* Cuts "a,b" at its commas, in place, into keys; 0 when one is empty, given twice, or there are too many. */
 int line_cut_keys(char *list, const char *keys[LINE_KEYS_MAX]);

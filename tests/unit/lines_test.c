@@ -44,7 +44,8 @@ static void put_lines(struct buf *b, int from, int to)
                                     : buf_printf(b, "{\"text\":\"%0*d\"}\n", i % 100 == 50 ? 400 : i * 13 % 90, i), 0);
 }
 
-/* `plain` has 600 lines; `packed` the same in three gzip members, of which the second is damaged in its middle and cuts a line. */
+/* `plain` has 600 lines; `packed` the same in three gzip members, of which the second is damaged in its middle, and begins
+ * within a line. */
 static int make_files(void **s)
 {
     static const int ends[] = {200, 400, 600};
