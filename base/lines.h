@@ -19,7 +19,7 @@
 
 enum lines_form {
     LINES_JSON, /* a document a line; blank ones are passed over */
-    LINES_AUTO  /* JSON by a file's first byte that is no white space, '{' or '"'; else each line is a text, its newline included */
+    LINES_AUTO  /* JSON when a file's first byte but white space is '{' or '"'; else each line, with its newline, is a text */
 };
 
 /* The lines of a plain file that begin within [from, to). */
