@@ -71,11 +71,12 @@ static int read_header(struct idx *x, struct err *e)
     return 0;
 }
 
-static void cut_ending(char *path)
+int idx_prefix_length(const char *name)
 {
-    size_t n = strlen(path);
-    if (n > 4 && (strcmp(path + n - 4, ".idx") == 0 || strcmp(path + n - 4, ".bin") == 0))
-        path[n - 4] = '\0';
+    size_t n = strlen(name);
+    bool has = n > 4 && (strcmp(name + n - 4, ".idx") == 0 || strcmp(name + n - 4, ".bin") == 0);
+
+    return (int)(has ? n - 4 : n);
 }
 
 static int map_files(struct idx *x, struct err *e)
@@ -101,11 +102,10 @@ int idx_open(struct idx **out, const char *prefix, struct err *e)
     *out = NULL;
     if (!x)
         return err_set(e, ERR_NOMEM, "out of memory");
-    if ((size_t)snprintf(x->prefix, sizeof x->prefix, "%s", prefix) >= sizeof x->prefix) {
+    if ((size_t)snprintf(x->prefix, sizeof x->prefix, "%.*s", idx_prefix_length(prefix), prefix) >= sizeof x->prefix) {
         free(x);
         return err_set(e, ERR_ARG, "the prefix is too long: '%.80s...'", prefix);
     }
-    cut_ending(x->prefix);
     rc = map_files(x, e);
     if (rc == 0)
         rc = read_header(x, e);

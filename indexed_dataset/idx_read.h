@@ -14,6 +14,8 @@
 
 struct idx;
 
+/* Bytes of the PREFIX of a dataset that was named with or without .idx or .bin at its end. */
+int idx_prefix_length(const char *name);
 /* PREFIX with or without .idx or .bin at its end.  ERR_IO, ERR_FORMAT. */
 int idx_open(struct idx **x, const char *prefix, struct err *e);
 /* Over bytes in memory, which must outlive x (tests, fuzzers). */

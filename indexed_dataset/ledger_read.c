@@ -57,19 +57,16 @@ int ledger_open_mem(struct ledger **out, const uint8_t *p, size_t n, struct err 
 
 int ledger_open(struct ledger **out, const char *prefix, struct err *e)
 {
-    size_t n = strlen(prefix);
+    int n = idx_prefix_length(prefix), rc;
     struct ledger *l;
-    int rc;
 
     *out = NULL;
-    if (n > 4 && (strcmp(prefix + n - 4, ".idx") == 0 || strcmp(prefix + n - 4, ".bin") == 0))
-        n -= 4;
     if (n >= IDX_PATH_MAX)
         return err_set(e, ERR_ARG, "the prefix is too long: '%.80s...'", prefix);
     l = calloc(1, sizeof *l);
     if (!l)
         return err_set(e, ERR_NOMEM, "out of memory");
-    snprintf(l->path, sizeof l->path, "%.*s.ledger", (int)n, prefix);
+    snprintf(l->path, sizeof l->path, "%.*s.ledger", n, prefix);
     if (access(l->path, F_OK) != 0) {
         free(l);
         return 0;

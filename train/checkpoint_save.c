@@ -105,6 +105,16 @@ static int make_temporary(struct checkpoint_folder *f, struct err *e)
     return rc;
 }
 
+int checkpoint_can_save(const char *dir, struct err *e)
+{
+    struct stat st;
+
+    TRY(file_make_folders(dir, e));
+    if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
+        return err_set(e, ERR_IO, "cannot save in '%s': it is no folder", dir);
+    return access(dir, W_OK | X_OK) < 0 ? err_sys(e, ERR_IO, "cannot save in '%s'", dir) : 0;
+}
+
 int checkpoint_begin(struct checkpoint_folder *f, struct err *e)
 {
     struct timespec now;

@@ -118,7 +118,7 @@ static int find_vocabulary(struct train_config *c, struct err *e)
     c->tokenizer_vocab = c->model.vocab == 0 && c->tokenizer_ids > 0;
     if (c->tokenizer_vocab)
         c->model.vocab = c->tokenizer_ids;
-    return 0;
+    return c->model.vocab ? 0 : data_present(c, e); /* a name that is wrong would be taken for one that does not say it */
 }
 
 /* Megatron's flags for what is one setting here: the groups, the kind of MLP. */

@@ -35,6 +35,13 @@ static const char *split_name(int split)
     return split < GPT_SPLITS ? names[split] : "valid";
 }
 
+static bool is_dataset(const char *word)
+{
+    char path[4096];
+
+    return snprintf(path, sizeof path, "%.*s.idx", idx_prefix_length(word), word) < (int)sizeof path && access(path, F_OK) == 0;
+}
+
 /* The tokenizer's size beside one word of a --data-path, which may be a weight; 0: it does not say. */
 static int vocabulary_of(const char *word, int64_t *ids, struct err *e)
 {
@@ -45,7 +52,7 @@ static int vocabulary_of(const char *word, int64_t *ids, struct err *e)
     int rc = 0;
 
     *ids = 0;
-    if (snprintf(path, sizeof path, "%s.sum.json", word) >= (int)sizeof path || access(path, F_OK) != 0)
+    if (snprintf(path, sizeof path, "%.*s.sum.json", idx_prefix_length(word), word) >= (int)sizeof path || access(path, F_OK) != 0)
         return 0;
     rc = node_load_json(&a, path, &root, e);
     tokenizer = rc == 0 ? node_get(root, "tokenizer") : NULL;
@@ -75,14 +82,27 @@ int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of,
     return 0;
 }
 
+int data_present(const struct train_config *c, struct err *e)
+{
+    const struct opt_list *lists[] = {&c->data_path, &c->part_path[0], &c->part_path[1], &c->part_path[2]};
+    char *end;
+
+    for (size_t l = 0; l < sizeof lists / sizeof *lists && !c->mock_data; l++)
+        for (int i = 0; i < lists[l]->n; i++) {
+            const char *word = lists[l]->v[i];
+            if (!is_dataset(word) && (strtod(word, &end), *end)) /* and no weight */
+                return err_set(e, ERR_IO, "there is no dataset '%s': no '%.*s.idx'", word, idx_prefix_length(word), word);
+        }
+    return 0;
+}
+
 /* One word's root, "-" where the dataset has no ledger, "" where the word is no dataset but a weight. */
 static int root_of(const char *word, char hex[2 * SHA256_SUM + 1], struct err *e)
 {
-    char path[4096];
     struct ledger *l;
 
     *hex = '\0';
-    if (snprintf(path, sizeof path, "%s.idx", word) >= (int)sizeof path || access(path, F_OK) != 0)
+    if (!is_dataset(word))
         return 0;
     TRY(ledger_open(&l, word, e));
     if (l)

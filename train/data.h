@@ -49,6 +49,8 @@ bool data_masked(const struct data *d);
 /* How many ids the tokenizers of the datasets of c have, as PREFIX.sum.json says (quern tokenize): the most of them in *ids, 0
  * where none says it, and in *of the prefix of that one, as it stands in c.  ERR_FORMAT: such a file is damaged. */
 int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of, struct err *e);
+/* ERR_IO: one of the datasets of c is not there. */
+int data_present(const struct train_config *c, struct err *e);
 
 /* Appends the roots of the ledgers (indexed_dataset/ledger.h) of all datasets that the command line names, in its order and
  * with blanks between, "-" for one that has none; nothing where none has. */

@@ -212,4 +212,23 @@ has "are found" out "  both  "
 check "none fits" quern-train --plan --preset gpt3-175b --plan-ranks 1 --plan-layouts 3
 has "is said too" out "no layout of 1 ranks fits into 80 GB each"
 status "an unknown device" 2 quern-train --plan --preset gpt2-124m --plan-device abacus
+
+# ---- what is wrong is said before anything is trained ----
+none="--num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --train-iters 2 --lr 0.01 --micro-batch-size 1 -j 1"
+# shellcheck disable=SC2086
+fresh() { quern-train $none --eval-iters 0 "$@"; }
+status "a dataset that is not there, whose vocabulary was to be its own" 3 fresh --data-path .5 data .5 dato
+has "is named" err "there is no dataset 'dato': no 'dato.idx'"
+echo '{"tokenizer":{"vocab_size":61}}' >data.sum.json
+status "a dataset by its .bin" 0 fresh --data-path data.bin
+has "has its tokenizer's vocabulary" err "a vocabulary of 61, that of the tokenizer of 'data.bin'"
+rm data.sum.json
+status "a dataset whose tokenizer is not known" 2 fresh --data-path data
+has "needs the size" err "--vocab-size is needed"
+status "a file to save in" 3 fresh --vocab-size 64 --data-path data --save data.idx
+has "is said" err "cannot save in 'data.idx': it is no folder"
+equal "before a step" "$(grep -c ^step out)" 0
+status "a folder that cannot be made" 3 fresh --vocab-size 64 --data-path data --save /proc/none/x
+has "is said as well" err "'/proc/none"
+equal "as early" "$(grep -c ^step out)" 0
 finish

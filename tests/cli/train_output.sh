@@ -22,7 +22,7 @@ equal 'quiet: the log is there' "$(wc -l <q.jsonl)" 5
 status 'quiet, and going on' 0 quern-train $tiny --train-iters 6 -q --save q
 equal 'quiet, and going on: nothing' "$(cat out err)" ''
 status 'quiet, and wrong' 3 quern-train $tiny --train-iters 4 -q --save /dev/null/x
-equal 'quiet, and wrong: it says why' "$(grep -c "cannot read folder '/dev/null/x'" err)" 1
+equal 'quiet, and wrong: it says why' "$(grep -c "cannot make the folder '/dev/null/x'" err)" 1
 
 status 'progress for a program' 0 quern-train $tiny --train-iters 4 --progress json
 last=$(grep '^{' err | tail -n 1)
