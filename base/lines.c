@@ -277,32 +277,34 @@ static int take_line(struct lines_in *l, struct line_block *b, struct span text,
 {
     if (!l->plain && is_blank(text))
         return 0;
-    if (text.n > max_line(l))
-        return add_too_long(l, b, offset, e);
     TRY(failure_find(text, e));
     return add_line(b, (struct line){.file = l->paths[l->now.at], .offset = offset, .text = text, .plain = l->plain}, e);
 }
 
 /* Cuts b->bytes into lines, up to the first that ends at block_bytes or behind; what follows goes to rest, but for a line that
- * damage has cut. */
+ * damage has cut.  One above the bound is a block by itself, as it is where it is not read at once. */
 static int cut_lines(struct lines_in *l, struct line_block *b, struct err *e)
 {
     const char *start = b->bytes.p, *p = start, *end = start + b->bytes.n;
-    bool whole = false; /* rest has a whole line */
+    bool is_long = false, whole = false; /* rest has a whole line */
 
-    while (p < end && (size_t)(p - start) < block_bytes(l)) {
+    while (p < end && !is_long && (size_t)(p - start) < block_bytes(l)) {
         const char *nl = memchr(p, '\n', (size_t)(end - p)), *q = nl ? nl : end;
         uint64_t offset = l->now.offset + (uint64_t)(p - start);
         if (offset >= l->to) {
             l->ended = true;
             l->broken = false;
             end = p;
-        } else if (nl || l->ended) {
-            TRY(take_line(l, b, (struct span){p, (size_t)(q - p) + (l->plain && nl)}, offset, e));
-            p = nl ? nl + 1 : end;
-        } else {
             break;
         }
+        if (!nl && !l->ended)
+            break;
+        is_long = (uint64_t)(q - p) > max_line(l);
+        if (is_long && p > start)
+            break;
+        TRY(is_long ? add_too_long(l, b, offset, e)
+                    : take_line(l, b, (struct span){p, (size_t)(q - p) + (l->plain && nl)}, offset, e));
+        p = nl ? nl + 1 : end;
     }
     b->size = (uint64_t)(p - start);
     l->now.offset += b->size;
