@@ -296,6 +296,17 @@ static int check_batch(struct train_config *c, struct err *e)
     return 0;
 }
 
+static int no_target(const struct model_config *m, const char *pattern, struct err *e)
+{
+    char names[160] = "";
+    size_t n = 0;
+
+    for (int k = 0; k < LORA_TARGETS; k++)
+        if (model_lora_targets(m) >> k & 1)
+            n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "", model_lora_target(m, k));
+    return err_set(e, ERR_ARG, "--lora-target: '%s' is none of %s", pattern, names);
+}
+
 /* Which linear layers have adapters; what does not go with them. */
 static int check_adapters(struct train_config *c, struct err *e)
 {
@@ -307,11 +318,11 @@ static int check_adapters(struct train_config *c, struct err *e)
     for (int i = 0; i < c->lora_target.n; i++) {
         int64_t bits = 0;
 
-        for (int k = 0; lora_target_names[k]; k++)
-            bits |= (int64_t)(fnmatch(c->lora_target.v[i], lora_target_names[k], 0) == 0) << k;
+        for (int k = 0; k < LORA_TARGETS; k++)
+            if (model_lora_targets(m) >> k & 1)
+                bits |= (int64_t)(fnmatch(c->lora_target.v[i], model_lora_target(m, k), 0) == 0) << k;
         if (!bits)
-            return err_set(e, ERR_ARG, "--lora-target: '%s' is none of linear_qkv, linear_proj, linear_fc1 and linear_fc2",
-                           c->lora_target.v[i]);
+            return no_target(m, c->lora_target.v[i], e);
         m->lora_targets |= bits;
     }
     if (m->latent && c->fp8.format)

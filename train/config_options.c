@@ -90,7 +90,7 @@
     OPT_INT(0, "lora-rank", &(c)->model.lora_rank, 0, LORA_RANK_MOST, "train adapters of this rank alone (LoRA); 0: all"), \
     OPT_NUM(0, "lora-alpha", &(c)->model.lora_alpha, 0, 1e6, "they are scaled by this / rank; 0: 32"), \
     OPT_FLAG(0, "lora-rslora", &(c)->model.lora_rslora, "by alpha / the root of the rank"), \
-    OPT_LIST(0, "lora-target", &(c)->lora_target, "PATTERN", "layers with one, of linear_qkv, _proj, _fc1, _fc2: all"), \
+    OPT_LIST(0, "lora-target", &(c)->lora_target, "PATTERN", "linear layers with one, by the names in tensors'; default: all"), \
     OPT_NUM(0, "init-method-std", &(c)->model.init_std, 0, 10, "standard deviation of initial weights"), \
     MUP_FIELDS(OPT_OF_INT, OPT_OF_NUM, OPT_OF_FLAG) \
     OPT_NUM(0, "logits-multiplier", &(c)->model.logits_scale, 0, 1e6, "logits times this; 0: 1, with muP base / hidden-size")

@@ -52,8 +52,8 @@ static void derive_lora(struct model_config *m)
     }
     if (m->lora_alpha == 0)
         m->lora_alpha = 32;
-    if (!m->lora_targets)
-        m->lora_targets = LORA_TARGETS_ALL;
+    if (!m->lora_targets) /* PEFT takes gate_proj and its like of a model with experts for those of experts */
+        m->lora_targets = model_lora_targets(m) & (m->experts ? ~(LORA_TARGET_FC1 | LORA_TARGET_FC2) : -1);
 }
 
 static void derive_mup(struct model_config *m)
@@ -164,19 +164,31 @@ static int check_groups(const struct model_config *m, struct err *e)
     return 0;
 }
 
-const char *const lora_target_names[] = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2", NULL};
+int64_t model_lora_targets(const struct model_config *m)
+{
+    int64_t attention = LORA_TARGET_QKV, mlp = LORA_TARGET_FC1 | LORA_TARGET_FC2;
+
+    if (m->latent)
+        attention = (m->q_rank ? LORA_TARGET_Q_DOWN : 0) | LORA_TARGET_Q_UP | LORA_TARGET_KV_DOWN | LORA_TARGET_KV_UP;
+    if (m->experts && !m->moe_shared && model_moe_layers(m) == m->layers)
+        mlp = 0;
+    return attention | LORA_TARGET_PROJ | mlp;
+}
+
+const char *model_lora_target(const struct model_config *m, int k)
+{
+    static const char *const names[LORA_TARGETS] = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2", "linear_q_down_proj",
+                                                    "linear_q_up_proj", "linear_kv_down_proj", "linear_kv_up_proj"};
+
+    return INT64_C(1) << k == LORA_TARGET_Q_UP && !m->q_rank ? "linear_q_proj" : names[k];
+}
 
 static int check_lora(const struct model_config *m, struct err *e)
 {
     if (m->lora_rank > LORA_RANK_MOST)
         return err_set(e, ERR_ARG, "--lora-rank: %" PRId64 " is more than %d", m->lora_rank, LORA_RANK_MOST);
-    if (m->lora_targets & ~LORA_TARGETS_ALL)
+    if (m->lora_targets & ~model_lora_targets(m))
         return err_set(e, ERR_ARG, "--lora-target: %" PRId64 " has bits of no layer", m->lora_targets);
-    if (m->lora_rank && m->latent)
-        return err_set(e, ERR_UNSUPPORTED, "--lora-rank: quern has no adapters of --multi-latent-attention yet");
-    if (m->experts && m->lora_targets & (LORA_TARGET_FC1 | LORA_TARGET_FC2))
-        return err_set(e, ERR_UNSUPPORTED, "--lora-target: quern has no adapters of experts yet: with --num-experts name"
-                       " linear_qkv and linear_proj alone");
     return 0;
 }
 

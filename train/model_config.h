@@ -92,9 +92,12 @@ enum moe_balancing { BALANCE_AUX_LOSS, BALANCE_NONE, BALANCE_SEQUENCE, BALANCE_G
 enum moe_drop { DROP_PROBS, DROP_POSITION };
 enum router_score { ROUTER_SOFTMAX, ROUTER_SIGMOID };
 
-enum lora_target { LORA_TARGET_QKV = 1, LORA_TARGET_PROJ = 2, LORA_TARGET_FC1 = 4, LORA_TARGET_FC2 = 8, LORA_TARGETS_ALL = 15 };
-/* Their names, in the order of the bits; NULL behind the last. */
-extern const char *const lora_target_names[];
+/* Linear layers that may have adapters, by their bits; those of latents in place of QKV. */
+enum lora_target {
+    LORA_TARGET_QKV = 1, LORA_TARGET_PROJ = 2, LORA_TARGET_FC1 = 4, LORA_TARGET_FC2 = 8,
+    LORA_TARGET_Q_DOWN = 16, LORA_TARGET_Q_UP = 32, LORA_TARGET_KV_DOWN = 64, LORA_TARGET_KV_UP = 128,
+};
+enum { LORA_TARGETS = 8 };
 enum { LORA_RANK_MOST = 4096 };
 
 enum { MODEL_MTP_MOST = 8 };
@@ -155,7 +158,7 @@ struct model_config {
     int64_t lora_rank;    /* of the adapters of linear layers (lora.h), which alone are trained then; 0: there are none */
     double lora_alpha;    /* 0: 32 */
     bool lora_rslora;     /* scaled by the root of the rank */
-    int64_t lora_targets; /* bits: which layers have some, of enum lora_target; 0: all */
+    int64_t lora_targets; /* bits: which layers have some, of enum lora_target; 0: all that there are, with experts those of attention */
     int64_t mtp_layers;   /* so many tokens behind the next one are predicted too, each by a layer of its own (mtp.h); 0: none */
     double mtp_scale;     /* of the mean of their losses, which is trained on beside the main one */
     double head_z_loss;   /* coefficient of the square of their log-sum-exp */
@@ -264,6 +267,10 @@ static inline int64_t model_layer_ffn(const struct model_config *m, bool moe)
 {
     return moe ? m->moe_shared : m->ffn;
 }
+/* Which of enum lora_target the layers of a model have (experts that a router chooses have no adapters), and the name of the one
+ * of bit k, as it stands in names of tensors. */
+int64_t model_lora_targets(const struct model_config *m);
+const char *model_lora_target(const struct model_config *m, int k);
 /* Whether the loss that keeps them evenly used is trained on. */
 static inline bool model_aux_loss(const struct model_config *m)
 {

@@ -26,6 +26,12 @@ static bool next_run(const char **at, int64_t *n, bool *moe)
     return true;
 }
 
+/* Of every so many layers the first is one; 0 before the flags' defaults are in their places. */
+static int64_t freq(const struct model_config *m)
+{
+    return m->moe_freq ? m->moe_freq : 1;
+}
+
 bool model_layer_moe(const struct model_config *m, int64_t layer)
 {
     const char *at = m->moe_list;
@@ -33,7 +39,7 @@ bool model_layer_moe(const struct model_config *m, int64_t layer)
     int64_t n;
 
     if (!m->experts || !*at)
-        return m->experts && layer % m->moe_freq == 0;
+        return m->experts && layer % freq(m) == 0;
     for (; next_run(&at, &n, &moe) && layer >= n; layer -= n)
         ;
     return moe;
@@ -46,7 +52,7 @@ int64_t model_moe_layers(const struct model_config *m)
     bool moe;
 
     if (!m->experts || !*at)
-        return m->experts ? (m->layers + m->moe_freq - 1) / m->moe_freq : 0;
+        return m->experts ? (m->layers + freq(m) - 1) / freq(m) : 0;
     while (next_run(&at, &n, &moe))
         all += moe ? n : 0;
     return all;

@@ -81,37 +81,32 @@ static bool of_stream(int i)
     return i <= LN1_B || i == POST1_W || i == POST1_B || i == LN2_W || i == LN2_B || i == POST2_W || i == POST2_B;
 }
 
-/* The weights that may have an adapter, in the order of LORA_, and of the words of --lora-target; the names of A and B. */
-static const struct {
-    enum layer_param w;
-    const char *a, *b;
-} lora[] = {
-    {QKV_W, "self_attention.linear_qkv.lora_A.weight", "self_attention.linear_qkv.lora_B.weight"},
-    {PROJ_W, "self_attention.linear_proj.lora_A.weight", "self_attention.linear_proj.lora_B.weight"},
-    {FC1_W, "mlp.linear_fc1.lora_A.weight", "mlp.linear_fc1.lora_B.weight"},
-    {FC2_W, "mlp.linear_fc2.lora_A.weight", "mlp.linear_fc2.lora_B.weight"},
-};
+enum layer_param lora_weight(int k)
+{
+    static const enum layer_param of[LORA_TARGETS] = {QKV_W, PROJ_W, FC1_W, FC2_W, Q_DOWN_W, Q_UP_W, KV_DOWN_W, KV_UP_W};
+
+    return of[k];
+}
 
 enum layer_param lora_param(enum layer_param w)
 {
-    for (int i = 0; i < (int)(sizeof lora / sizeof *lora); i++)
-        if (lora[i].w == w)
-            return (enum layer_param)(LORA_QKV_A + 2 * i);
+    for (int k = 0; k < LORA_TARGETS; k++)
+        if (lora_weight(k) == w)
+            return (enum layer_param)(LORA_A + 2 * k);
     return LAYER_PARAMS;
 }
 
-/* Those of adapters, by the shapes of their weights: A with the bounds of kaiming_uniform_(a=sqrt(5)), as PEFT's, B 0. */
+/* Those of adapters, by the shapes and with the names of their weights: A with the bounds of kaiming_uniform_(a=sqrt(5)), as PEFT's, B 0. */
 static void adapter_shapes(const struct model_config *m, struct shape t[LAYER_PARAMS])
 {
-    for (int i = 0; i < (int)(sizeof lora / sizeof *lora); i++) {
-        const struct shape *w = &t[lora[i].w];
-        struct shape *a = &t[LORA_QKV_A + 2 * i], *b = a + 1;
+    for (int k = 0; k < LORA_TARGETS; k++) {
+        const struct shape *w = &t[lora_weight(k)];
+        struct shape *a = &t[LORA_A + 2 * k], *b = a + 1;
 
-        if (!m->lora_rank || !w->rows || !(m->lora_targets >> i & 1))
+        if (!m->lora_rank || !w->rows || !(m->lora_targets >> k & 1))
             continue;
-        *a = (struct shape){lora[i].a, m->lora_rank, w->cols, w->split == 1 ? 1 : -1, -1 / sqrt((double)w->cols), 0, {0}};
+        *a = (struct shape){w->name, m->lora_rank, w->cols, w->split == 1 ? 1 : -1, -1 / sqrt((double)w->cols), 0, {0}};
         *b = *w;
-        b->name = lora[i].b;
         b->cols = m->lora_rank;
         b->split = w->split == 0 ? 0 : -1;
         b->std = 0;
@@ -177,12 +172,14 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, bool valu
     };
 
     memcpy(t, all, sizeof all);
+    for (int i = 0; i < LORA_A; i++)
+        if (moe_layer ? !ffn && i >= FC1_W && i <= FC2_B : i >= ROUTER_W && i <= EXPERT_FC2_B)
+            t[i].rows = 0;
     adapter_shapes(m, t);
     for (int i = 0; i < LAYER_PARAMS; i++) {
-        enum part_of is = i >= LORA_QKV_A ? PART_ADAPTERS : i >= EXPERT_FC1_W ? PART_EXPERTS : PART_DENSE;
-        bool other = moe_layer ? !ffn && i >= FC1_W && i <= FC2_B : i >= ROUTER_W && i <= EXPERT_FC2_B;
+        enum part_of is = i >= LORA_A ? PART_ADAPTERS : i >= EXPERT_FC1_W ? PART_EXPERTS : PART_DENSE;
 
-        if (other || (of != PART_ALL && of != is))
+        if (of != PART_ALL && of != is)
             t[i].rows = 0;
     }
 }
@@ -217,12 +214,20 @@ static bool is_experts(int which)
 static void add_layer(struct params *p, const struct model_part *part, int64_t layer, const struct shape t[LAYER_PARAMS],
                       struct share share)
 {
-    char before[64];
+    char before[64], name[96];
 
     name_layer(part, layer, before, sizeof before);
     for (int i = 0; i < LAYER_PARAMS; i++)
         if (t[i].rows && !is_experts(i)) {
-            struct param *q = &p->v[add(p, before, &t[i], share, false)];
+            struct shape s = t[i];
+            struct param *q;
+
+            if (i >= LORA_A) {
+                snprintf(name, sizeof name, "%.*s.lora_%c.weight", (int)(strlen(s.name) - strlen(".weight")), s.name,
+                         (i - LORA_A) % 2 ? 'B' : 'A');
+                s.name = name;
+            }
+            q = &p->v[add(p, before, &s, share, false)];
 
             q->table = i == VALUE_EMBED;
             /* Norms of heads and of latents, and what makes latents, see the heads of a rank alone, the router and the gate what
@@ -230,7 +235,7 @@ static void add_layer(struct params *p, const struct model_part *part, int64_t l
              * some of the rows. */
             q->summed = share.ranks > 1 && ((i >= Q_NORM_W && i <= K_NORM_B) || i == Q_DOWN_W || i == KV_DOWN_W ||
                                             i == ROUTER_W || i == ROUTER_B || i == SHARED_GATE_W ||
-                                            (i >= LORA_QKV_A && q->split < 0) ||
+                                            (i >= LORA_A && q->split < 0) ||
                                             (part->sequence && of_stream(i)));
         }
     add_experts(p, before, t, share);

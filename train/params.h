@@ -33,8 +33,8 @@ enum layer_param {
     LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B, /* with experts, those of the shared one */
     POST2_W, POST2_B,
     ROUTER_W, ROUTER_B, SHARED_GATE_W, EXPERT_FC1_W, EXPERT_FC1_B, EXPERT_FC2_W, EXPERT_FC2_B, /* the first expert's */
-    LORA_QKV_A, LORA_QKV_B, LORA_PROJ_A, LORA_PROJ_B, LORA_FC1_A, LORA_FC1_B, LORA_FC2_A, LORA_FC2_B, /* lora.h */
-    LAYER_PARAMS
+    LORA_A, LORA_B, LORA_END = LORA_A + 2 * LORA_TARGETS, /* of each target by its bit (lora.h), B behind A */
+    LAYER_PARAMS = LORA_END
 };
 
 /* Who trains a parameter, and how fast; set once, when the run is built (optim_rules of train/optim.h). */
@@ -48,7 +48,8 @@ struct param_rule {
     bool apart;     /* of each of its parts by itself */
 };
 
-/* A of the adapter that weight w may have; LAYER_PARAMS: none. */
+/* The weight that adapter k (enum lora_target) is of; and A of the adapter that weight w may have, LAYER_PARAMS: none. */
+enum layer_param lora_weight(int k);
 enum layer_param lora_param(enum layer_param w);
 
 enum { PARAM_PARTS = 4 };

@@ -13,9 +13,6 @@
 #include "train/hf_family.h"
 #include "train/lora.h"
 
-enum { TARGETS = 4 };
-static const enum layer_param target[TARGETS] = {QKV_W, PROJ_W, FC1_W, FC2_W}; /* in the order of lora_target_names */
-
 /* All of a logical tensor in fp32. */
 static int load(const struct checkpoint *ck, const struct param *q, float *to, struct err *e)
 {
@@ -41,12 +38,12 @@ static size_t largest(const struct params *p)
 static int adapted(const struct params *p, int i, bool *b)
 {
     for (int64_t layer = 0; layer < p->units - 2; layer++)
-        for (int k = 0; k < TARGETS && p->layer[layer].at <= i && i < p->layer[layer + 1].at; k++) {
-            int a = params_layer(p, layer, lora_param(target[k]));
+        for (int k = 0; k < LORA_TARGETS && p->layer[layer].at <= i && i < p->layer[layer + 1].at; k++) {
+            int a = params_layer(p, layer, lora_param(lora_weight(k)));
 
             *b = i == a + 1;
             if (a >= 0 && (i == a || *b))
-                return params_layer(p, layer, target[k]);
+                return params_layer(p, layer, lora_weight(k));
         }
     return -1;
 }
@@ -150,7 +147,7 @@ static int list_adapter(struct export *x, int64_t layer, enum layer_param w, str
 
 static int list(struct export *x, struct err *e)
 {
-    size_t most = largest(&x->params), tensors = (size_t)x->model.layers * TARGETS * HF_PIECES * 2;
+    size_t most = largest(&x->params), tensors = (size_t)x->model.layers * LORA_TARGETS * HF_PIECES * 2;
 
     x->v = arena_calloc(&x->arena, tensors, sizeof *x->v);
     x->source = arena_calloc(&x->arena, tensors, sizeof *x->source);
@@ -159,8 +156,8 @@ static int list(struct export *x, struct err *e)
     if (!x->v || !x->source || !x->ours || !x->room)
         return err_set(e, ERR_NOMEM, "out of memory for adapters");
     for (int64_t layer = 0; layer < x->model.layers; layer++)
-        for (int k = 0; k < TARGETS; k++)
-            TRY(list_adapter(x, layer, target[k], e));
+        for (int k = 0; k < LORA_TARGETS; k++)
+            TRY(list_adapter(x, layer, lora_weight(k), e));
     return 0;
 }
 
@@ -182,25 +179,33 @@ static int give_tensor(void *arg, int i, size_t at, struct span *data, struct er
     return 0;
 }
 
-/* The modules of layer 0, each by its last two names. */
+/* A module by its last two names, ',' before it; unless it stands there. */
+static int put_module(const char *name, size_t from, struct buf *b)
+{
+    const char *end = name + strlen(name) - strlen(".weight"), *at = end;
+    char quoted[128];
+
+    for (int dots = 0; at > name && (dots += at[-1] == '.') < 2;)
+        at--;
+    snprintf(quoted, sizeof quoted, "\"%.*s\"", (int)(end - at), at);
+    return b->n > from && strstr(b->p + from, quoted) ? 0 : buf_printf(b, "%s%s", b->n > from ? "," : "", quoted);
+}
+
+/* Those of all layers, target by target. */
 static int put_modules(const struct export *x, struct buf *b)
 {
     struct hf_piece piece[HF_PIECES];
-    bool first = true;
+    size_t from = b->n;
 
-    for (int k = 0; k < TARGETS; k++) {
-        int w = params_layer(&x->params, 0, target[k]), n = 0;
+    for (int k = 0; k < LORA_TARGETS; k++)
+        for (int64_t layer = 0; layer < x->model.layers; layer++) {
+            int n = 0;
 
-        if (x->model.lora_targets >> k & 1)
-            n = adapter_pieces(&x->model, x->family, &x->params, w, piece);
-        for (int i = 0; i < n; i = module_end(piece, i, n), first = false) {
-            char *name = piece[i].name, *end = name + strlen(name) - strlen(".weight"), *at = end;
-
-            for (int dots = 0; at > name && (dots += at[-1] == '.') < 2;)
-                at--;
-            TRY(buf_printf(b, "%s\"%.*s\"", first ? "" : ",", (int)(end - at), at));
+            if (params_layer(&x->params, layer, lora_param(lora_weight(k))) >= 0)
+                n = adapter_pieces(&x->model, x->family, &x->params, params_layer(&x->params, layer, lora_weight(k)), piece);
+            for (int i = 0; i < n; i = module_end(piece, i, n))
+                TRY(put_module(piece[i].name, from, b));
         }
-    }
     return 0;
 }
 
@@ -348,8 +353,8 @@ static int plan_import(struct import *m, struct err *e)
     bool same;
 
     for (int64_t layer = 0; rc == 0 && layer < m->model.layers; layer++)
-        for (int k = 0; rc == 0 && k < TARGETS; k++) {
-            int w = params_layer(&p, layer, target[k]);
+        for (int k = 0; rc == 0 && k < LORA_TARGETS; k++) {
+            int w = params_layer(&p, layer, lora_weight(k));
 
             rc = w < 0 ? 0 : look_at(m, &p, w, &n, &same, e);
             if (rc == 0 && w >= 0 && n)
@@ -456,7 +461,7 @@ static int open_import(struct import *m, struct err *e)
     if (!m->taken)
         return err_set(e, ERR_NOMEM, "out of memory");
     TRY(plan_import(m, e));
-    TRY(params_init(&m->params, &m->model, NULL, e));
+    TRY(hf_params_init(&m->params, &m->model, e)); /* biases of routers, which are no parameters, too */
     m->room = malloc(largest(&m->params) * sizeof *m->room);
     m->half = malloc(largest(&m->params) * sizeof *m->half);
     return m->room && m->half ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor");
@@ -538,7 +543,7 @@ int peft_merge(const struct checkpoint *ck, const char *dir, struct err *e)
     info.model.lora_rslora = false;
     keep_type(&info, checkpoint_info(ck));
     if (rc == 0)
-        rc = params_init(&m.params, &info.model, NULL, e);
+        rc = hf_params_init(&m.params, &info.model, e);
     if (rc == 0) {
         m.room = malloc(3 * largest(&m.own) * sizeof *m.room);
         m.a = m.room ? m.room + largest(&m.own) : NULL;
