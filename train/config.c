@@ -485,6 +485,7 @@ int train_config_check(struct train_config *c, struct err *e)
         return err_set(e, ERR_UNSUPPORTED, "--deterministic needs sums in an order that NCCL's do not have:"
                        " --distributed-backend mpi or tcp");
     c->bucket = (size_t)(c->bucket_size ? c->bucket_size : c->ranks > 40 ? c->ranks * 1000000 : 40000000);
+    TRY(train_config_take_model(c, e));
     TRY(apply_preset(c, e));
     TRY(find_vocabulary(c, e));
     TRY(apply_megatrons(c, e));

@@ -46,6 +46,7 @@ enum { TRAIN_OPTIONS = 224 }; /* at least as many as the table has */
 struct train_config {
     struct model_config model;
     const char *preset;        /* the flags of model_preset(), where not given */
+    bool use_checkpoint_args;  /* the model is the checkpoint's, where no flag says otherwise */
     bool given[TRAIN_OPTIONS]; /* which flags were, in the order of the table */
     const char *moe_layers; /* --moe-layer-freq, for model.moe_freq and moe_list; NULL: each layer */
     bool group_query, swiglu; /* Megatron's flags for what model says */
@@ -154,6 +155,10 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
 
 /* Adds a copy of one more, in the place of one of that name. */
 int train_config_keep(struct checkpoint_arg **args, int *n, const struct checkpoint_arg *more, struct arena *a, struct err *e);
+
+/* With use_checkpoint_args, c's model becomes that of the checkpoint which the run will begin with, but for what flags have given.
+ * ERR_ARG: there is none. */
+int train_config_take_model(struct train_config *c, struct err *e);
 
 /* Fills in what depends on other settings, and refuses what cannot be run: ERR_ARG or
  * ERR_UNSUPPORTED, naming the flag. */

@@ -86,7 +86,6 @@ static const struct {
     {"use-torch-fsdp2", "use --data-parallel-sharding-strategy optim_grads_params"},
     {"use-tp-pp-dp-mapping", "data-parallel ranks lie between tensor ranks and stages"},
     {"use-checkpoint-opt_param-scheduler", "the schedule is that of the flags"},
-    {"use-checkpoint-args", "give the same flags, or --yaml-cfg"},
     {"no-save-optim", "a checkpoint has the optimizer; checkpoint export writes weights alone"},
     {"no-check-for-nan-in-loss-and-grad", "--nan-action says what happens then"},
     {"check-for-spiky-loss", "--spike-factor says what a spike is"},

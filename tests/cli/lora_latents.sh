@@ -11,14 +11,8 @@ S=$ROOT/tests/data/train/sft/latents
     le 2 $(awk 'BEGIN { x = 7; for (i = 0; i < 136; i++) { x = (x * 5 + i % 3) % 61; print x } }') >data.bin
     { printf 'MMIDIDX\0\0'; le 8 1; le 1 8; le 8 8 9; le 4 $(for _ in $(seq 8); do echo 17; done); le 8 $(seq 0 34 238); le 8 $(seq 0 8); } >data.idx
 }
-model="--num-layers 3 --hidden-size 16 --num-attention-heads 4 --ffn-hidden-size 24 --swiglu --seq-length 17 --max-position-embeddings 32
---vocab-size 61 --make-vocab-size-divisible-by 2 --untie-embeddings-and-output-weights --normalization RMSNorm --norm-epsilon 1e-6
---position-embedding-type rope --rotary-base 50 --use-rope-scaling --rope-scaling-type yarn --rope-scaling-factor 4 --rope-scaling-low .25
---rope-scaling-high 1.5 --rope-scaling-original 8 --multi-latent-attention --q-lora-rank 14 --kv-lora-rank 10 --qk-head-dim 6
---qk-pos-emb-head-dim 4 --v-head-dim 5 --mscale .7 --mscale-all-dim 1.4 --qk-layernorm --disable-bias-linear
---num-experts 8 --moe-router-topk 4 --moe-ffn-hidden-size 8 --moe-layer-freq [0]+[1]*2 --moe-shared-expert-intermediate-size 16
---moe-router-score-function sigmoid --moe-router-topk-scaling-factor 2.5 --moe-router-enable-expert-bias --moe-router-num-groups 4
---moe-router-group-topk 2 --moe-router-load-balancing-type none --moe-router-bias-update-rate 0 --attention-dropout 0 --hidden-dropout 0"
+model="--use-checkpoint-args --seq-length 17 --moe-router-load-balancing-type none --moe-router-bias-update-rate 0 --attention-dropout 0
+--hidden-dropout 0"
 steps="-q -j 1 --data-path data --sft --packing-strategy none --split 1,0,0 --micro-batch-size 8 --global-batch-size 8 --train-iters 10
 --eval-iters 0 --log-interval 1 --lr 3e-3 --lr-decay-style constant --adam-beta2 0.95 --adam-eps 1e-5 --weight-decay 0.1 --clip-grad .5"
 lora="--lora-rank 3 --lora-alpha 6"
@@ -47,6 +41,14 @@ same "by both, from latents in a cache" text1 text2
 {
     check "of attention alone, as is the default with experts" quern train $model $steps $lora --load base --train-iters 1 --save attention
     equal "has five in each layer" "$(quern checkpoint info attention --tensors | grep -c '^  decoder.*lora_A')" 15
+    status "another model than the checkpoint's" 2 quern train $model $steps $lora --load base --hidden-size 32
+    has "is refused" err "its --hidden-size is 16, not 32"
+    status "no checkpoint" 2 quern train $model $steps $lora --load none
+    has "has no model" err "there is no checkpoint in --load or --save"
+    status "a preset beside it" 2 quern train $model $steps --load base --preset gpt2-124m
+    has "is refused" err "--preset and --use-checkpoint-args: give one of them"
+    check "a run of its own goes on" quern train $model $steps --save attention --train-iters 2 --log-file two.log
+    has "with the adapters that it had" two.log '{"step":2,'
     status "a name that the model has not" 2 quern train $model $steps $lora --lora-target linear_qkv --load base
     has "is answered by those that it has" err "'linear_qkv' is none of linear_proj, linear_fc1, linear_fc2, linear_q_down_proj, linear_q_up_proj"
 }
