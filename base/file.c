@@ -17,9 +17,16 @@ enum { READ_STEP = 64 << 10, NEIGHBOURS = 2 << 20 };
 
 int file_nameless(const char *start, struct err *e)
 {
+    const char *slash = strrchr(start, '/');
     char path[4096];
     int fd;
 
+    if (snprintf(path, sizeof path, "%.*s", slash ? (int)(slash + 1 - start) : 1, slash ? start : ".") >= (int)sizeof path)
+        return err_set(e, ERR_IO, "the name is too long: '%.80s...'", start);
+    fd = open(path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    /* Not every file system makes files without a name (NFS, FUSE): whoever is killed before the second call leaves one. */
     if (snprintf(path, sizeof path, "%s.XXXXXX", start) >= (int)sizeof path)
         return err_set(e, ERR_IO, "the name is too long: '%.80s...'", start);
     fd = mkostemp(path, O_CLOEXEC);

@@ -36,7 +36,9 @@ divided() {
 }
 # killed CHECKPOINT: some times at many moments, with a rest every CHECKPOINT of input.
 killed() {
-    local kills=0 half
+    local kills=0 half TMPDIR=$PWD/spills
+    export TMPDIR
+    mkdir -p spills
     again
     while [ $kills -lt "${KILLS:-12}" ]; do
         quern curate --checkpoint "$1" -j 2 plan.yaml 2>/dev/null &
@@ -50,5 +52,5 @@ killed() {
     quern curate --checkpoint "$1" -j 2 plan.yaml 2>/dev/null
     if [ $kills -gt 2 ]; then ok "was killed"; else bad "was killed" "only $kills times"; fi
     compare "after kills"
-    equal "and nothing is left under temporary names" "$(find . -name '.*.part')" ""
+    equal "and nothing is left under temporary names" "$(find . -name '.*.part') $(ls spills)" " "
 }
