@@ -104,6 +104,10 @@ int file_make_folders(const char *path, struct err *e);
 /* How file_create compresses what has this name; .parquet: lines of JSON become a Parquet file (docs/parquet.md), which has to be
  * a regular one. */
 enum file_codec file_codec_by_name(const char *path);
+/* Rows of a row group in all Parquet files that this process begins from now on; 0: docs/parquet.md's.  To be called while no
+ * other thread writes. */
+void file_set_row_group(int64_t rows);
+#define ROW_GROUP_HELP "rows of a row group of Parquet that is written; 0: 131072"
 /* ERR_ARG when a name is an address of the web, or ends as that of a compression (or archive) that cannot be written.
  * file_create asks too. */
 int file_check_suffix(const char *path, struct err *e);

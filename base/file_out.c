@@ -206,13 +206,20 @@ enum file_codec file_codec_by_name(const char *path)
                                          : FILE_PLAIN;
 }
 
+static int64_t row_group;
+
+void file_set_row_group(int64_t rows)
+{
+    row_group = rows;
+}
+
 /* level -1: as it comes. */
 static int set_codec(struct file_out *f, int level, struct err *e)
 {
     TRY(file_check_suffix(f->name, e));
     f->codec = level < 0 ? FILE_PLAIN : file_codec_by_name(f->name);
     if (f->codec == FILE_PARQUET)
-        return parquet_writer_open(&f->parquet, &(struct parquet_sink){parquet_put, parquet_get, f}, e);
+        return parquet_writer_open(&f->parquet, &(struct parquet_sink){parquet_put, parquet_get, f}, row_group, e);
     f->cap = f->codec == FILE_GZIP ? GZIP_MEMBER : CHUNK;
     f->buf = malloc(f->cap);
     if (f->codec == FILE_GZIP) {

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/opt.h"
 
 enum lines_form {
     LINES_JSON, /* a document a line; blank ones are passed over */
@@ -70,6 +71,8 @@ struct lines_in {
     struct buf rest;
     struct err damage;
 };
+#define LINES_OPTS(c) \
+    OPT_STR(0, "columns", &(c).columns, "NAME[,NAME]", "of Parquet inputs these columns alone, which are the fields of documents then")
 enum { LINES_BLOCK = 256 << 10, LINES_MAX_LINE = 256 << 20 };
 
 /* Whether a path (standard input, a pipe or device by name) can be read only once. */

@@ -25,7 +25,8 @@ struct parquet_writer {
     struct json_reader *json;
     struct buf lines;
     size_t done;     /* bytes of lines that are cells */
-    uint32_t rows;   /* of this row group */
+    uint32_t rows;   /* of this row group, */
+    uint32_t most;   /*   at most */
     uint64_t line;   /* read so far */
     struct column *column;
     size_t n_columns, cap_columns;
@@ -38,7 +39,7 @@ static int no_memory(struct err *e)
     return err_set(e, ERR_NOMEM, "out of memory for rows");
 }
 
-int parquet_writer_open(struct parquet_writer **out, const struct parquet_sink *s, struct err *e)
+int parquet_writer_open(struct parquet_writer **out, const struct parquet_sink *s, int64_t group_rows, struct err *e)
 {
     struct parquet_writer *w = calloc(1, sizeof *w);
     int rc = w ? parquet_packer_open(&w->packer, s, e) : no_memory(e);
@@ -50,6 +51,7 @@ int parquet_writer_open(struct parquet_writer **out, const struct parquet_sink *
         parquet_writer_close(w);
         return rc;
     }
+    w->most = group_rows ? (uint32_t)group_rows : PARQUET_GROUP_ROWS;
     *out = w;
     return 0;
 }
@@ -185,7 +187,7 @@ static int take_lines(struct parquet_writer *w, size_t looked, bool all, struct 
         if (!is_blank(line))
             TRY(add_line(w, line, e));
         w->done += line.n + (nl != NULL);
-        if (w->done >= PARQUET_GROUP_BYTES || w->rows == PARQUET_GROUP_ROWS)
+        if (w->done >= PARQUET_GROUP_BYTES || w->rows == w->most)
             TRY(end_group(w, e));
     }
     return 0;

@@ -13,7 +13,7 @@
 
 enum {
     PARQUET_GROUP_BYTES = 64 << 20, /* of lines in a row group, about */
-    PARQUET_GROUP_ROWS = 1 << 17,
+    PARQUET_GROUP_ROWS = 1 << 17, PARQUET_GROUP_ROWS_MAX = 1 << 20,
     PARQUET_COLUMNS_MAX = 2000
 };
 
@@ -25,8 +25,9 @@ struct parquet_sink {
 };
 
 struct parquet_writer;
-/* ERR_NOMEM.  Memory: the lines of a row group, 16 bytes for each of its values, a page. */
-int parquet_writer_open(struct parquet_writer **w, const struct parquet_sink *s, struct err *e);
+/* group_rows: a row group has so many rows, or PARQUET_GROUP_BYTES; 0: PARQUET_GROUP_ROWS.  ERR_NOMEM.  Memory: the lines of a
+ * row group, 16 bytes for each of its values, a page. */
+int parquet_writer_open(struct parquet_writer **w, const struct parquet_sink *s, int64_t group_rows, struct err *e);
 /* The next n bytes of the lines, cut anywhere.  ERR_FORMAT with the line's number: it is no JSON object; ERR_LIMIT: more keys
  * than columns can be; those of put and get. */
 int parquet_writer_put(struct parquet_writer *w, const char *p, size_t n, struct err *e);

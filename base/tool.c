@@ -252,6 +252,18 @@ static void name_tool(const struct tool *t)
     snprintf(command, sizeof command, "quern%s%s", t->name[0] ? " " : "", t->name);
 }
 
+/* An endpoint by option goes before all that base/s3.h looks at. */
+static int take_endpoint(const struct tool *t, struct err *e)
+{
+    const char *url = t->endpoint;
+
+    if (!url)
+        return 0;
+    if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
+        return err_set(e, ERR_ARG, "--endpoint-url: '%s' begins with neither https:// nor http://", url);
+    return setenv("AWS_ENDPOINT_URL_S3", url, 1) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+}
+
 int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, int *code)
 {
     struct err e;
@@ -263,6 +275,8 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     log_init(program, LOG_INFO);
     find_documents(opts);
     n = opt_parse(opts, argc, argv, &e);
+    if (n >= 0 && take_endpoint(t, &e) < 0)
+        n = -1;
     if (n >= 0 && !asks(t) && account(t, opts, n, argv, &e) < 0)
         n = -1;
     if (n < 0) {

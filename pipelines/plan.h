@@ -54,6 +54,7 @@ struct plan {
     char **input; /* in order: files, addresses, or folders where there is a source */
     char **name;  /* of each, as it is told and noted: of an address what stands before its query */
     int n_inputs;
+    int64_t row_group;   /* rows of one in Parquet that is written; 0: as ever */
     const char *columns; /* of inputs in Parquet that are read, commas between; NULL: all */
     struct plan_node source; /* kind.source NULL: the inputs are JSON lines */
     struct plan_branch *branch; /* branch 0 is the plan's own */

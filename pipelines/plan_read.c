@@ -9,6 +9,7 @@
 #include "base/http.h"
 #include "base/near.h"
 #include "base/opt_map.h"
+#include "base/parquet_write.h"
 #include "curate/extract/walk.h"
 
 /* The keys of a plan and of a branch whose values are not words. */
@@ -237,7 +238,14 @@ static int no_key(const struct plan *p, const char *what, const char *const *key
                       near_say(&near, "", meant, sizeof meant));
 }
 
-/* The entries of a map whose values are words; those of other keys are read elsewhere. */
+/* Whether a value is of its option's type: a flag is true or false, a number one, all others are words. */
+static bool fits(const struct opt *o, const struct node *n)
+{
+    return n->type == NODE_STR || (n->type == NODE_BOOL && o->type == OPT_TYPE_FLAG) ||
+           (n->type == NODE_INT && o->type == OPT_TYPE_INT);
+}
+
+/* The entries of a map whose values are words or numbers; those of other keys are read elsewhere. */
 static int read_words(struct plan *p, const char *what, const char *const *keys, const struct opt *opts, const struct node *map,
                       struct err *e)
 {
@@ -248,8 +256,9 @@ static int read_words(struct plan *p, const char *what, const char *const *keys,
             continue;
         if (!opt_find(opts, n->key.p))
             return no_key(p, what, keys, opts, n, e);
-        if (n->type != NODE_STR && !(n->type == NODE_BOOL && opt_find(opts, n->key.p)->type == OPT_TYPE_FLAG))
-            return plan_wrong(p, n->line, e, "%.*s needs a word", (int)n->key.n, n->key.p);
+        if (!fits(opt_find(opts, n->key.p), n))
+            return plan_wrong(p, n->line, e, "%.*s needs a %s", (int)n->key.n, n->key.p,
+                              opt_find(opts, n->key.p)->type == OPT_TYPE_INT ? "number" : "word");
         if (opt_set(opts, n->key.p, n->str.p, &why) < 0)
             return plan_wrong(p, n->line, e, "%s", why.msg);
     }
@@ -377,7 +386,7 @@ static int read_plan(struct plan *p, const struct node *root, char *const *input
     p->n_branches = 1;
     const struct opt opts[] = {
         OPT_STR(0, "columns", &p->columns, "", ""), OPT_STR(0, "output", &p->branch->output, "", ""),
-        OPT_STR(0, "rejects", &p->rejects, "", ""),
+        OPT_INT(0, "row-group-size", &p->row_group, 0, PARQUET_GROUP_ROWS_MAX, ""), OPT_STR(0, "rejects", &p->rejects, "", ""),
         OPT_FLAG(0, "rejects-full", &p->rejects_full, ""),
         OPT_STR(0, "stats", &p->stats, "", ""), OPT_STR(0, "report", &p->report, "", ""), OPT_STR(0, "work", &p->work, "", ""),
         OPT_ENUM(0, "compress", &p->branch->compress, "none|gz|zst", ""),

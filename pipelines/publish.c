@@ -246,6 +246,7 @@ int publish(const struct plan *p, const struct stage *stage, struct part_counts 
     struct buf b = {0};
     int rc;
 
+    file_set_row_group(p->row_group);
     TRY(sum_counts(p, counts, res, e));
     if (!p->source.kind.source)
         TRY(flows_check(&counts->flows, NULL, e));

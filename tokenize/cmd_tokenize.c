@@ -187,6 +187,7 @@ int main(int argc, char **argv)
         OPT_IN(0, "special-tokens-file", &o.settings.special_tokens, "FILE", "as for quern tokenizer"),
         OPT_ENUM(0, "sentencepiece", &o.settings.sentencepiece, TOKENIZER_SPM_NAMES, "as for quern tokenizer"),
         OPT_STR(0, "output-prefix", &o.prefix, "PREFIX", "the files' names but for _text_document.bin and .idx"),
+        LINES_OPTS(x),
         OPT_STR(0, "json-keys", &o.keys, "KEY[,KEY]", "where a document has its texts; a dataset for each"),
         OPT_STR(0, "chat-template", &o.chat, "NAME|FILE|auto",
                 "conversations, written so: " CHAT_NAMES ", Jinja in FILE, or the tokenizer's own"),

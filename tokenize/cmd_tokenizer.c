@@ -15,7 +15,7 @@
 #include "tokenize/train_conf.h"
 
 static struct {
-    const char *tokenizer, *against, *key, *chat, *chat_date, *by, *stats;
+    const char *tokenizer, *against, *key, *columns, *chat, *chat_date, *by, *stats;
     struct opt_list measure;
     struct tokenizer_settings settings;
     bool jsonl, allow_special;
@@ -86,6 +86,7 @@ static int each_line(const struct tool *t, struct by_line *x, char **paths, int 
     struct line_reader r = {0};
     struct buf out = {0};
 
+    in.columns = o.columns;
     rc = lines_check(&in, NULL, e);
     if (rc == 0)
         rc = line_reader_init(&r, e);
@@ -438,7 +439,7 @@ static int verify(const struct tool *t, const struct tokenizer *tok, char **path
 static int measure_texts(const struct tool *t, const struct tokenizer *tok, const char *const *paths, int n, FILE *to,
                          struct err *e)
 {
-    struct measure_options x = {.key = o.key, .by = o.by, .stats = o.stats, .threads = tool_jobs(t), .bad = report_bad};
+    struct measure_options x = {.key = o.key, .columns = o.columns, .by = o.by, .stats = o.stats, .threads = tool_jobs(t), .bad = report_bad};
     struct buf table = {0};
     uint64_t bad;
     int rc = measure_report(tok, paths, n, &x, &table, &bad, e);
@@ -483,6 +484,7 @@ static int train(const struct tool *t, char **paths, int n_paths)
 
     x.pattern = o.settings.pattern;
     x.key = o.key;
+    x.columns = o.columns;
     x.threads = tool_jobs(t);
     x.bad = report_bad;
     if (!made)
@@ -572,6 +574,7 @@ int main(int argc, char **argv)
         OPT_STR(0, "chat-date", &o.chat_date, "YYYY-MM-DD", "chat: the day that a template may ask for"),
         OPT_ENUM(0, "loss-on", &o.loss, "assistant|all", "chat: which bytes are answers, or all"),
         OPT_FLAG(0, "jsonl", &o.jsonl, "a line, a text"),
+        LINES_OPTS(o),
         OPT_STR(0, "json-key", &o.key, "KEY", "where a document has its text"),
         OPT_FLAG(0, "allow-special", &o.allow_special, "special tokens in a text are special"),
         OPT_STR(0, "by", &o.by, "FIELD", "measure: the field of documents that numbers are given for each value of"),

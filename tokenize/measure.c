@@ -300,6 +300,7 @@ static int measure_make(struct measure *m, const struct tokenizer *t, const char
         return err_set(e, ERR_ARG, "the field of the text, '%s', is no field to measure by", x->by);
     }
     s.in = LINES_OF_TEXTS(LINES_AUTO, (char *const *)(uintptr_t)paths, n_paths);
+    s.in.columns = x->columns;
     rc = lines_check(&s.in, NULL, e);
     gate_init(&s.read);
     gate_init(&s.add);

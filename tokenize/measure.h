@@ -12,6 +12,7 @@
 
 struct measure_options {
     const char *key, *by; /* fields of the text and of the group */
+    const char *columns;  /* of Parquet; NULL: all */
     const char *stats;    /* where counts go as JSON; NULL: nowhere */
     int threads;
     void (*bad)(const struct line *line, const struct err *e); /* told of each bad line, one at a time */

@@ -65,6 +65,8 @@ static int identify(struct output *o, struct err *e)
         buf_printf(&what, "%s\n", x->keys[k]);
     if (x->ledger)
         buf_puts(&what, "ledger\n");
+    if (x->columns)
+        buf_printf(&what, "columns %s\n", x->columns);
     if (x->chat)
         buf_printf(&what, "chat %016" PRIx64 " %d\n", chat_hash(x->chat), x->all_loss);
     for (int i = 0; i < o->job->n_paths; i++) {

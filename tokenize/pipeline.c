@@ -394,6 +394,7 @@ int pipeline_run(const struct pipeline_job *job, const struct pipeline_options *
 
     p.in = LINES_OF_TEXTS(LINES_JSON, job->paths, job->n_paths);
     p.in.range = job->range;
+    p.in.columns = x->columns;
     p.in.threads = x->threads;
     rc = output_open(&p.out, job, x, &p.total, &place, e);
     if (rc == 0 && !p.total.already) {

@@ -35,6 +35,7 @@ struct pipeline_options {
     bool ledger;             /* MEGATRON: with PREFIX.ledger (indexed_dataset/ledger.h) */
     bool allow_special;
     bool again;              /* begin afresh whatever an earlier run left */
+    const char *columns;     /* of Parquet that is read; NULL: all */
     double checkpoint;       /* seconds between */
     double done, total;      /* for progress: bytes as stored that jobs before have read, and that all have (NAN: not known) */
     void (*bad)(const struct line *line, const struct err *e); /* told in order */

@@ -31,6 +31,7 @@ struct train_options {
     int n_specials;
     const char *pattern;     /* BPE of bytes: what cuts text into words; NULL: the kind's */
     const char *key;         /* of documents */
+    const char *columns;     /* of Parquet; NULL: all */
     int threads;
     uint64_t memory;         /* bytes; what does not fit goes to temporary files, or is ERR_LIMIT: Unigram's words */
     const char *tmp;         /* folder for those; NULL: $TMPDIR or /tmp */

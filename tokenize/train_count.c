@@ -246,6 +246,7 @@ static int count_files(struct counting *c, char *const *paths, int n_paths, int 
     if (rc < 0)
         return rc;
     c->in = LINES_OF_TEXTS(LINES_AUTO, paths, n_paths);
+    c->in.columns = c->x->columns;
     rc = lines_check(&c->in, NULL, e);
     gate_init(&c->read);
     pthread_mutex_init(&c->lock, NULL);

@@ -306,7 +306,7 @@ static int read_source(struct mix *m, struct mix_source *s, struct err *e)
     struct err unused;
 
     m->source = s;
-    m->feed = (struct feed){.lines = {.paths = s->files, .n_paths = s->n_files}};
+    m->feed = (struct feed){.lines = {.paths = s->files, .n_paths = s->n_files, .columns = m->c->columns}};
     pool_run(m->c->jobs, read_thread, m, &unused); /* fewer threads do it as well */
     m->read += (double)lines_consumed(&m->feed.lines);
     feed_close(&m->feed);
@@ -499,6 +499,7 @@ static int prepare(struct mix *m, struct err *e)
     const struct mix_conf *c = m->c;
     struct mix_out_conf out = {c->output, &m->splits, c->shards, c->shard_size};
 
+    file_set_row_group(c->row_group);
     TRY(mix_splits_parse(&m->splits, c->split, e));
     TRY(mix_repeat_parse(&m->repeat, c->repeat_by, c->repeat, e));
     TRY(mix_out_open(&m->out, &out, e));

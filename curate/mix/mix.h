@@ -8,7 +8,9 @@
 #ifndef CURATE_MIX_H
 #define CURATE_MIX_H
 
+#include "base/lines.h"
 #include "base/opt.h"
+#include "base/parquet_write.h"
 #include "base/run_files.h"
 
 enum mix_unit { MIX_BYTES, MIX_TOKENS, MIX_DOCUMENTS };
@@ -19,6 +21,8 @@ struct mix_conf {
     const char *plan;        /* YAML with sources */
     char *const *inputs;     /* all one source of weight 1 */
     int n_inputs;
+    const char *columns;     /* of Parquet; NULL: all */
+    int64_t row_group;       /* rows of one in Parquet that is written; 0: as ever */
     int by, unit, key, order;
     double budget;           /* in units; 0: none */
     double max_epochs;       /* a budget that repeats a source more often is refused */
@@ -40,6 +44,7 @@ void mix_conf_init(struct mix_conf *c);
     OPT_FILES('s', "source", &(c).sources, "WEIGHT:FILE", "a file and its weight; give it for each file", \
               OPT_NAMES_TAGGED), \
     OPT_IN(0, "plan", &(c).plan, "FILE", "YAML with a list of sources: name, weight, files"),                   \
+    LINES_OPTS(c),                                                                                               \
     OPT_ENUM(0, "by", &(c).by, "share|epochs", "weights are shares of the output, or times to take a source"),   \
     OPT_NUM('b', "budget", &(c).budget, 0, 1e18, "how much to write; 0: as much as there is without repeating"), \
     OPT_NUM(0, "max-epochs", &(c).max_epochs, 1, 1e6, "refuse a budget that repeats a source more often"),       \
@@ -56,6 +61,7 @@ void mix_conf_init(struct mix_conf *c);
     OPT_FILE('o', "output", &(c).output, "PATTERN", "file; %s is the split, %05d the shard; by the name .gz, .zst, .parquet", \
              OPT_NAMES_DOCUMENTS), \
     OPT_INT(0, "shards", &(c).shards, 0, 1000000, "so many files of equal numbers of documents"),                \
+    OPT_INT(0, "row-group-size", &(c).row_group, 0, PARQUET_GROUP_ROWS_MAX, ROW_GROUP_HELP),                     \
     OPT_SIZE(0, "shard-size", &(c).shard_size, 0, INT64_MAX, "a new file after so many bytes of lines"),         \
     OPT_SIZE(0, "memory", &(c).memory, 16 << 20, INT64_MAX, "memory for documents; the rest is on disk"),        \
     OPT_FOLDER(0, "tmp", &(c).tmp, "DIR", "folder of the temporary file; TMPDIR or /tmp otherwise"),                \

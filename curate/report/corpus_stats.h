@@ -11,6 +11,7 @@
 #ifndef CURATE_CORPUS_STATS_H
 #define CURATE_CORPUS_STATS_H
 
+#include "base/lines.h"
 #include "base/opt.h"
 #include "curate/report/sketch.h"
 #include "curate/report/source_stats.h"
@@ -24,6 +25,7 @@ extern const char *const corpus_size_names[CORPUS_SIZES];
 struct corpus_conf {
     char *const *inputs; /* none: standard input */
     int n_inputs, jobs;
+    const char *columns; /* of Parquet; NULL: all */
     const char *by;    /* field to break down by; NULL: none.  "host": of the URL, if there is no such field */
     int64_t max_hosts; /* different hosts that are counted exactly */
     int64_t top;       /* hosts and groups that are shown; 0: all */
@@ -40,6 +42,7 @@ void corpus_conf_init(struct corpus_conf *c);
 
 #define CORPUS_OUT_OPTS(c)                                                                          \
     CORPUS_OPTS(c),                                                                                 \
+    LINES_OPTS(c),                                                                                  \
     OPT_FLAG(0, "json", &(c).json, "print JSON"),                                                   \
     OPT_OUT('o', "output", &(c).output, "FILE", "write here")
 

@@ -317,6 +317,7 @@ int driver_run(const struct driver_conf *c, struct driver_result *res, struct er
     const struct flow *in, *out;
     int rc;
 
+    file_set_row_group(c->row_group);
     r.feed = (struct feed){.lines = {.paths = c->inputs, .n_paths = c->n_inputs, .columns = c->columns,
                                      .max_line = (uint64_t)c->max_line}, .source = c->source};
     if (flows_init(&r.flows, c->n_stages) < 0)

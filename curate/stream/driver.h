@@ -8,7 +8,9 @@
 #ifndef CURATE_DRIVER_H
 #define CURATE_DRIVER_H
 
+#include "base/lines.h"
 #include "base/opt.h"
+#include "base/parquet_write.h"
 #include "base/tool.h"
 #include "comm/comm.h"
 #include "curate/stream/source.h"
@@ -26,6 +28,7 @@ struct driver_conf {
     const char *rejects; /* NULL: no account */
     bool rejects_full;   /* with the documents, as they came */
     const char *stats;   /* NULL: none; JSON, written at the end */
+    int64_t row_group;   /* rows of one in Parquet that is written; 0: as ever */
     int64_t max_line;    /* longest line accepted, bytes; 0: 256 MiB */
     struct comm *ranks;  /* that share the inputs, which are files then; the last stage is one for ranks, the
                             only one that drops.  Rank 0 writes, or where output or rejects have a *, each
@@ -46,10 +49,9 @@ int driver_run(const struct driver_conf *c, struct driver_result *r, struct err 
 
 #define REJECTS_HELP "write a JSON line for each dropped document: id, reason, url, file and offset"
 #define REJECTS_FULL_HELP "with --rejects: the whole document too, as it came"
-#define COLUMNS_HELP "of Parquet inputs these columns alone, which are the fields of the documents then"
 /* The options that every stage has: --columns and those for what is written. */
 #define DRIVER_OPTS(c)                                                         \
-    OPT_STR(0, "columns", &(c).columns, "NAME[,NAME]", COLUMNS_HELP),          \
+    LINES_OPTS(c),                                                             \
     DRIVER_OUT_OPTS(c)
 /* -o, --rejects, --rejects-full, --stats. */
 #define DRIVER_OUT_OPTS(c)                                                         \
@@ -57,6 +59,7 @@ int driver_run(const struct driver_conf *c, struct driver_result *r, struct err 
              OPT_NAMES_DOCUMENTS), \
     OPT_OUT(0, "rejects", &(c).rejects, "FILE", REJECTS_HELP), \
     OPT_FLAG(0, "rejects-full", &(c).rejects_full, REJECTS_FULL_HELP), \
+    OPT_INT(0, "row-group-size", &(c).row_group, 0, PARQUET_GROUP_ROWS_MAX, ROW_GROUP_HELP), \
     OPT_OUT(0, "stats", &(c).stats, "FILE", "write counts as JSON")
 
 /* What a stage's main does once its options are parsed: runs it over the operands and

@@ -125,6 +125,11 @@ if quern clean -q s3://30000/d.jsonl 2>&1 | grep -q SHA-256; then finish; fi
 status 'S3 with keys' 0 env AWS_ACCESS_KEY_ID=KEY AWS_SECRET_ACCESS_KEY=word quern clean -q s3://30000/d.jsonl
 same 'has the same documents' out want
 equal 'every request is signed' "$(grep -vc ' by KEY$' log)" 0
+status 'an endpoint by option' 0 env AWS_ENDPOINT_URL_S3="$H/nowhere" AWS_ACCESS_KEY_ID=KEY AWS_SECRET_ACCESS_KEY=word \
+    quern clean -q --endpoint-url "$H/signed" s3://30000/d.jsonl
+same 'goes before the environment' out want
+status 'an endpoint that is no address' 2 quern clean -q --endpoint-url store.example.org s3://30000/d.jsonl
+has 'is refused' err "--endpoint-url: 'store.example.org' begins with neither https:// nor http://"
 has 'and goes on where it was cut' log 'GET /signed/30000/d.jsonl bytes=30000- by KEY'
 : >log
 status 'S3 with keys of a machine' 0 env AWS_EC2_METADATA_DISABLED=false AWS_EC2_METADATA_SERVICE_ENDPOINT="$H/" quern clean -q s3://30000/d.jsonl

@@ -56,6 +56,32 @@ status 'that is not read' 0 quern clean -q --columns id,text harmed.parquet
 same 'is not seen' out two.jsonl
 status 'a column that is not there' 3 quern clean --columns id,txt,text four.parquet
 has 'is named' err "'four.parquet': it has no column 'txt'"
+quern mix -q --order input --columns id,text four.parquet -o mixed.jsonl
+same 'quern mix --columns' mixed.jsonl two.jsonl
+quern stats --json four.parquet >all.stats
+quern stats --json --columns text,id harmed.parquet >some.stats
+equal 'quern stats --columns' "$(grep -c '"score"' all.stats) $(grep -c '"score"' some.stats)" '1 0'
+n=0
+for at in four.jsonl '--columns text harmed.parquet'; do
+    # shellcheck disable=SC2086
+    quern tokenize -q --again --tokenizer tok.json --output-prefix t$((n = n + 1)) $at
+    # shellcheck disable=SC2086
+    quern tokenizer train -q --vocab-size 265 -o v$n.json $at
+done
+same 'quern tokenize --columns' t1_text_document.bin t2_text_document.bin
+same 'quern tokenizer train --columns' v1.json v2.json
+
+# row groups by option: 400 rows in groups of 150 are three, which are what a damaged one takes with it
+quern clean -q --row-group-size 150 four.jsonl -o groups.parquet
+quern clean -q groups.parquet >out
+same 'rows in small row groups' out four.jsonl
+quern mix -q --order input --row-group-size 150 four.jsonl -o groups2.parquet
+same 'quern mix makes the same' groups.parquet groups2.parquet
+printf 'input: [four.jsonl]\nrow-group-size: 150\noutput: groups3.parquet\nwork: groups.work\nstages:\n  - clean\n' >plan.yaml
+quern curate -q plan.yaml
+same 'and so does a plan' groups.parquet groups3.parquet
+equal 'they are three' "$(LC_ALL=C grep -abo '(.\/.' groups.parquet | wc -l) $(LC_ALL=C grep -abo '(.\/.' four.parquet | wc -l)" \
+    "$((3 * $(LC_ALL=C grep -abo '(.\/.' four.parquet | wc -l))) $(LC_ALL=C grep -abo '(.\/.' four.parquet | wc -l)"
 printf 'input: [four.parquet]\ncolumns: id,text\noutput: columns.jsonl\nwork: columns.work\nstages:\n  - clean\n' >plan.yaml
 check 'columns of a plan' quern curate -q plan.yaml
 same 'are the fields too' columns.jsonl two.jsonl
