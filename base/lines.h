@@ -72,7 +72,7 @@ struct lines_in {
     struct err damage;
 };
 #define LINES_OPTS(c) \
-    OPT_STR(0, "columns", &(c).columns, "NAME[,NAME]", "of Parquet inputs these columns alone, which are the fields of documents then")
+    OPT_STR(0, "columns", &(c).columns, "NAME[,NAME]", "of Parquet inputs these columns alone, the fields of documents then")
 enum { LINES_BLOCK = 256 << 10, LINES_MAX_LINE = 256 << 20 };
 
 /* Whether a path (standard input, a pipe or device by name) can be read only once. */

@@ -42,7 +42,7 @@ struct tool {
     OPT_ASK(0, "man", &(t).man, "print the manual page as man(7) source"), \
     OPT_ASK('V', "version", &(t).version, "print the version"),               \
     OPT_ASK(0, "completion", &(t).completion, "print what a shell can complete"), \
-    OPT_STR(0, "endpoint-url", &(t).endpoint, "URL", "where s3:// is; default: as the environment and profile of AWS's tools say"), \
+    OPT_STR(0, "endpoint-url", &(t).endpoint, "URL", "where s3:// is; default: as AWS's environment and profile say"), \
     OPT_FLAG('q', "quiet", &(t).quiet, "print errors only"),                   \
     OPT_FLAG('v', "verbose", &(t).verbose, "say more")
 /* For a tool that calls progress_show. */

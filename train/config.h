@@ -156,8 +156,8 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
 /* Adds a copy of one more, in the place of one of that name. */
 int train_config_keep(struct checkpoint_arg **args, int *n, const struct checkpoint_arg *more, struct arena *a, struct err *e);
 
-/* With use_checkpoint_args, c's model becomes that of the checkpoint which the run will begin with, but for what flags have given.
- * ERR_ARG: there is none. */
+/* With use_checkpoint_args, c's model becomes that of the checkpoint which the run will begin with, but for what flags have
+ * given.  ERR_ARG: there is none. */
 int train_config_take_model(struct train_config *c, struct err *e);
 
 /* Fills in what depends on other settings, and refuses what cannot be run: ERR_ARG or

@@ -25,7 +25,8 @@ static bool given(const struct opt *opts, const void *value)
 
 static size_t size_of(const struct model_field *f)
 {
-    static const size_t size[] = {sizeof(int64_t), sizeof(double), sizeof(bool), sizeof(int), sizeof((struct model_config *)0)->moe_list};
+    static const size_t size[] = {sizeof(int64_t), sizeof(double), sizeof(bool), sizeof(int),
+                                  sizeof((struct model_config *)0)->moe_list};
 
     return size[f->type];
 }

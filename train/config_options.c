@@ -173,7 +173,7 @@
     OPT_INT(0, "keep-every", &(c)->keep_every, 0, MAX_N, "and those whose step is a multiple of this; 0: no others"), \
     OPT_INT(0, "ckpt-step", &(c)->ckpt_step, -1, MAX_N, "load the checkpoint of this step; -1: the last whole one"), \
     OPT_FLAG(0, "async-save", &(c)->async_save, "write checkpoints while training goes on, from a copy in memory"), \
-    OPT_FLAG(0, "use-checkpoint-args", &(c)->use_checkpoint_args, "the model is that of the checkpoint, where no flag says otherwise"), \
+    OPT_FLAG(0, "use-checkpoint-args", &(c)->use_checkpoint_args, "the checkpoint's model, where no flag says otherwise"), \
     OPT_FLAG(0, "finetune", &(c)->finetune, "load weights only and start at step 0"), \
     OPT_FLAG(0, "no-load-optim", &(c)->no_load_optim, "load weights and step, not the optimizer's moments")
 

@@ -52,7 +52,8 @@ static int vocabulary_of(const char *word, int64_t *ids, struct err *e)
     int rc = 0;
 
     *ids = 0;
-    if (snprintf(path, sizeof path, "%.*s.sum.json", idx_prefix_length(word), word) >= (int)sizeof path || access(path, F_OK) != 0)
+    if (snprintf(path, sizeof path, "%.*s.sum.json", idx_prefix_length(word), word) >= (int)sizeof path ||
+        access(path, F_OK) != 0)
         return 0;
     rc = node_load_json(&a, path, &root, e);
     tokenizer = rc == 0 ? node_get(root, "tokenizer") : NULL;

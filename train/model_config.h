@@ -158,7 +158,7 @@ struct model_config {
     int64_t lora_rank;    /* of the adapters of linear layers (lora.h), which alone are trained then; 0: there are none */
     double lora_alpha;    /* 0: 32 */
     bool lora_rslora;     /* scaled by the root of the rank */
-    int64_t lora_targets; /* bits: which layers have some, of enum lora_target; 0: all that there are, with experts those of attention */
+    int64_t lora_targets; /* bits: which layers have some, of enum lora_target; 0: all, with experts those of attention */
     int64_t mtp_layers;   /* so many tokens behind the next one are predicted too, each by a layer of its own (mtp.h); 0: none */
     double mtp_scale;     /* of the mean of their losses, which is trained on beside the main one */
     double head_z_loss;   /* coefficient of the square of their log-sum-exp */

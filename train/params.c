@@ -96,7 +96,8 @@ enum layer_param lora_param(enum layer_param w)
     return LAYER_PARAMS;
 }
 
-/* Those of adapters, with shapes by their weights and the names of these: A with the bounds of kaiming_uniform_(a=sqrt(5)), as PEFT's, B 0. */
+/* Those of adapters, with shapes by their weights and the names of these: A with the bounds of kaiming_uniform_(a=sqrt(5)), as
+ * PEFT's, B 0. */
 static void adapter_shapes(const struct model_config *m, struct shape t[LAYER_PARAMS])
 {
     for (int k = 0; k < LORA_TARGETS; k++) {
