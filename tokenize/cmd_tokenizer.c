@@ -439,7 +439,8 @@ static int verify(const struct tool *t, const struct tokenizer *tok, char **path
 static int measure_texts(const struct tool *t, const struct tokenizer *tok, const char *const *paths, int n, FILE *to,
                          struct err *e)
 {
-    struct measure_options x = {.key = o.key, .columns = o.columns, .by = o.by, .stats = o.stats, .threads = tool_jobs(t), .bad = report_bad};
+    struct measure_options x = {.key = o.key, .columns = o.columns, .by = o.by,
+                                .stats = o.stats, .threads = tool_jobs(t), .bad = report_bad};
     struct buf table = {0};
     uint64_t bad;
     int rc = measure_report(tok, paths, n, &x, &table, &bad, e);
