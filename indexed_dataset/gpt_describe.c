@@ -221,7 +221,8 @@ bool gpt_cache_has(const char *dir, const char *name, const char *const *prefix,
     if (cache_path(path, dir, name, "description.txt", NULL) < 0 || stat(path, &made) < 0)
         return false;
     for (int i = 0; i < n; i++)
-        if (snprintf(path, sizeof path, "%.*s.idx", idx_prefix_length(prefix[i]), prefix[i]) >= (int)sizeof path || stat(path, &data) < 0 ||
+        if (snprintf(path, sizeof path, "%.*s.idx", idx_prefix_length(prefix[i]), prefix[i]) >= (int)sizeof path ||
+            stat(path, &data) < 0 ||
             data.st_mtim.tv_sec > made.st_mtim.tv_sec ||
             (data.st_mtim.tv_sec == made.st_mtim.tv_sec && data.st_mtim.tv_nsec > made.st_mtim.tv_nsec))
             return false;
