@@ -286,7 +286,7 @@ static int take_line(struct lines_in *l, struct line_block *b, struct span text,
 static int cut_lines(struct lines_in *l, struct line_block *b, struct err *e)
 {
     const char *start = b->bytes.p, *p = start, *end = start + b->bytes.n;
-    bool is_long = false, whole = false; /* rest has a whole line */
+    bool is_long = false;
 
     while (p < end && !is_long && (size_t)(p - start) < block_bytes(l)) {
         const char *nl = memchr(p, '\n', (size_t)(end - p)), *q = nl ? nl : end;
@@ -308,9 +308,9 @@ static int cut_lines(struct lines_in *l, struct line_block *b, struct err *e)
     }
     b->size = (uint64_t)(p - start);
     l->now.offset += b->size;
-    if (l->broken)
-        whole = p < end && memchr(p, '\n', (size_t)(end - p));
-    return (!l->broken || whole) && buf_put(&l->rest, p, (size_t)(end - p)) < 0 ? no_memory(e) : 0;
+    if (p == end || (l->broken && !memchr(p, '\n', (size_t)(end - p)))) /* what there is the damage has cut */
+        return 0;
+    return buf_put(&l->rest, p, (size_t)(end - p)) < 0 ? no_memory(e) : 0;
 }
 
 /* A block of lines of the open file; may be empty at its end, or before damage. */
@@ -318,7 +318,7 @@ static int fill_from_file(struct lines_in *l, struct line_block *b, struct err *
 {
     size_t looked = 0, whole = 0; /* bytes that were searched; those of whole lines */
 
-    if (buf_put_span(&b->bytes, buf_span(&l->rest)) < 0)
+    if (buf_reserve(&b->bytes, l->rest.n + JSON_PADDING) < 0 || buf_put_span(&b->bytes, buf_span(&l->rest)) < 0)
         return no_memory(e);
     buf_clear(&l->rest);
     for (;;) {

@@ -65,36 +65,56 @@ static int vocabulary_of(const char *word, int64_t *ids, struct err *e)
     return rc;
 }
 
-int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of, struct err *e)
+/* Calls see with each word of the paths that c names; made-up data have none. */
+static int each_word(const struct train_config *c, int (*see)(void *arg, const char *word, struct err *e), void *arg, struct err *e)
 {
     const struct opt_list *lists[] = {&c->data_path, &c->part_path[0], &c->part_path[1], &c->part_path[2]};
+
+    for (size_t l = 0; l < sizeof lists / sizeof *lists && !c->mock_data; l++)
+        for (int i = 0; i < lists[l]->n; i++)
+            TRY(see(arg, lists[l]->v[i], e));
+    return 0;
+}
+
+struct largest {
+    int64_t ids;
+    const char *of;
+};
+
+static int see_vocabulary(void *arg, const char *word, struct err *e)
+{
+    struct largest *most = arg;
     int64_t n;
 
-    *ids = 0;
-    *of = NULL;
-    for (size_t l = 0; l < sizeof lists / sizeof *lists && !c->mock_data; l++)
-        for (int i = 0; i < lists[l]->n; i++) {
-            TRY(vocabulary_of(lists[l]->v[i], &n, e));
-            if (n > *ids) {
-                *ids = n;
-                *of = lists[l]->v[i];
-            }
-        }
+    TRY(vocabulary_of(word, &n, e));
+    if (n > most->ids)
+        *most = (struct largest){n, word};
     return 0;
+}
+
+int data_vocabulary(const struct train_config *c, int64_t *ids, const char **of, struct err *e)
+{
+    struct largest most = {0, NULL};
+    int rc = each_word(c, see_vocabulary, &most, e);
+
+    *ids = most.ids;
+    *of = most.of;
+    return rc;
+}
+
+static int see_present(void *arg, const char *word, struct err *e)
+{
+    char *end;
+
+    (void)arg;
+    if (is_dataset(word) || (strtod(word, &end), !*end)) /* or a weight */
+        return 0;
+    return err_set(e, ERR_IO, "there is no dataset '%s': no '%.*s.idx'", word, idx_prefix_length(word), word);
 }
 
 int data_present(const struct train_config *c, struct err *e)
 {
-    const struct opt_list *lists[] = {&c->data_path, &c->part_path[0], &c->part_path[1], &c->part_path[2]};
-    char *end;
-
-    for (size_t l = 0; l < sizeof lists / sizeof *lists && !c->mock_data; l++)
-        for (int i = 0; i < lists[l]->n; i++) {
-            const char *word = lists[l]->v[i];
-            if (!is_dataset(word) && (strtod(word, &end), *end)) /* and no weight */
-                return err_set(e, ERR_IO, "there is no dataset '%s': no '%.*s.idx'", word, idx_prefix_length(word), word);
-        }
-    return 0;
+    return each_word(c, see_present, NULL, e);
 }
 
 /* One word's root, "-" where the dataset has no ledger, "" where the word is no dataset but a weight. */
@@ -114,27 +134,30 @@ static int root_of(const char *word, char hex[2 * SHA256_SUM + 1], struct err *e
     return 0;
 }
 
-/* Appends one word's root, if it is a dataset; *some: it has a ledger. */
-static int put_ledger(const char *word, struct buf *roots, bool *some, struct err *e)
+struct ledgers {
+    struct buf *roots;
+    bool some; /* a dataset has one */
+};
+
+/* Appends one word's root, if it is a dataset. */
+static int see_ledger(void *arg, const char *word, struct err *e)
 {
+    struct ledgers *to = arg;
     char hex[2 * SHA256_SUM + 1];
 
     TRY(root_of(word, hex, e));
     if (!*hex)
         return 0;
-    *some = *some || hex[1];
-    return buf_printf(roots, "%s%s", roots->n ? " " : "", hex) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
+    to->some = to->some || hex[1];
+    return buf_printf(to->roots, "%s%s", to->roots->n ? " " : "", hex) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
 }
 
 int data_ledgers(const struct train_config *c, struct buf *roots, struct err *e)
 {
-    const struct opt_list *lists[] = {&c->data_path, &c->part_path[0], &c->part_path[1], &c->part_path[2]};
-    bool some = false;
+    struct ledgers to = {roots, false};
 
-    for (size_t l = 0; l < sizeof lists / sizeof *lists && !c->mock_data; l++)
-        for (int i = 0; i < lists[l]->n; i++)
-            TRY(put_ledger(lists[l]->v[i], roots, &some, e));
-    if (!some)
+    TRY(each_word(c, see_ledger, &to, e));
+    if (!to.some)
         buf_clear(roots);
     return 0;
 }

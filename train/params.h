@@ -33,8 +33,8 @@ enum layer_param {
     LN2_W, LN2_B, FC1_W, FC1_B, FC2_W, FC2_B, /* with experts, those of the shared one */
     POST2_W, POST2_B,
     ROUTER_W, ROUTER_B, SHARED_GATE_W, EXPERT_FC1_W, EXPERT_FC1_B, EXPERT_FC2_W, EXPERT_FC2_B, /* the first expert's */
-    LORA_A, LORA_B, LORA_END = LORA_A + 2 * LORA_TARGETS, /* of each target by its bit (lora.h), B behind A */
-    LAYER_PARAMS = LORA_END
+    LORA_A, /* of the first target; A and B of each, in the order of their bits (lora.h) */
+    LAYER_PARAMS = LORA_A + 2 * LORA_TARGETS
 };
 
 /* Who trains a parameter, and how fast; set once, when the run is built (optim_rules of train/optim.h). */

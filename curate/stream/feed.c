@@ -17,9 +17,6 @@ void block_reset(struct feed_block *b)
 {
     arena_reset(&b->arena);
     line_block_reset(&b->lines);
-    buf_clear(&b->bytes);
-    if (b->bytes.cap > 8 * (size_t)BLOCK_BYTES) /* one long line: give it back */
-        buf_free(&b->bytes);
     b->n = 0;
     b->weight = 0;
 }
@@ -28,7 +25,6 @@ void block_free(struct feed_block *b)
 {
     arena_free(&b->arena);
     line_block_free(&b->lines);
-    buf_free(&b->bytes);
     free(b->item);
     *b = (struct feed_block){0};
 }
@@ -142,12 +138,12 @@ int frame_next_note(struct span all, size_t *at, struct span *note, struct err *
 
 static int read_kept(struct feed *f, struct feed_block *b, size_t n, struct err *e)
 {
-    if (buf_reserve(&b->bytes, n + JSON_PADDING) < 0)
+    if (buf_reserve(&b->lines.bytes, n + JSON_PADDING) < 0)
         return no_memory(e);
-    if (fread(b->bytes.p + b->bytes.n, 1, n, f->file) != n)
+    if (fread(b->lines.bytes.p + b->lines.bytes.n, 1, n, f->file) != n)
         return ferror(f->file) ? err_sys(e, ERR_IO, "cannot read the kept documents")
                                 : err_set(e, ERR_IO, "the kept documents end too soon");
-    b->bytes.n += n;
+    b->lines.bytes.n += n;
     return 0;
 }
 
@@ -197,20 +193,20 @@ static int fill_piece(struct feed *f, struct feed_block *b, struct err *e)
     while (!p.n)
         if (!spool_next(f->spool, &p))
             return 0;
-    if (buf_reserve(&b->bytes, p.n + JSON_PADDING) < 0)
+    if (buf_reserve(&b->lines.bytes, p.n + JSON_PADDING) < 0)
         return no_memory(e);
-    TRY(spool_read(f->spool, &p, b->bytes.p, e));
-    b->bytes.n = p.n;
+    TRY(spool_read(f->spool, &p, b->lines.bytes.p, e));
+    b->lines.bytes.n = p.n;
     f->consumed += p.n;
     for (size_t at = 0; at < p.n;) {
         struct frame h;
         struct item *it = NULL;
 
-        memcpy(&h, b->bytes.p + at, sizeof h);
+        memcpy(&h, b->lines.bytes.p + at, sizeof h);
         at += sizeof h;
         TRY(add_kept(f, b, &h, &it, e));
-        it->file = h.file_n ? b->bytes.p + at : NULL;
-        it->line.p = b->bytes.p + at + h.file_n;
+        it->file = h.file_n ? b->lines.bytes.p + at : NULL;
+        it->line.p = b->lines.bytes.p + at + h.file_n;
         at += h.file_n + h.n;
     }
     return 0;
@@ -221,7 +217,7 @@ static int fill_kept(struct feed *f, struct feed_block *b, struct err *e)
     struct frame h;
     int more;
 
-    while (b->bytes.n < block_bytes(f)) {
+    while (b->lines.bytes.n < block_bytes(f)) {
         struct item *it = NULL;
 
         TRY(more = read_head(f, &h, e));
@@ -235,10 +231,10 @@ static int fill_kept(struct feed *f, struct feed_block *b, struct err *e)
     for (size_t at = 0, i = 0; i < (size_t)b->n; i++) { /* the buffer moves no more */
         struct item *it = &b->item[i];
         if (it->file) {
-            it->file = b->bytes.p + at;
+            it->file = b->lines.bytes.p + at;
             at += strlen(it->file) + 1;
         }
-        it->line.p = b->bytes.p + at;
+        it->line.p = b->lines.bytes.p + at;
         at += it->line.n;
     }
     return 0;
@@ -249,7 +245,7 @@ int feed_fill(struct feed *f, struct feed_block *b, struct err *e)
     block_reset(b);
     TRY(f->spool ? fill_piece(f, b, e) : f->n_kept ? fill_kept(f, b, e) : f->source ? fill_items(f, b, e) : fill_lines(f, b, e));
     if (!b->weight)
-        b->weight = b->bytes.n;
+        b->weight = b->lines.bytes.n;
     b->first = f->count;
     f->count += (uint64_t)b->n;
     return 0;

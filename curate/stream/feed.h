@@ -30,8 +30,7 @@ struct item {
 
 struct feed_block {
     struct arena arena; /* for all that the documents of this block hold */
-    struct line_block lines; /* of files, */
-    struct buf bytes;        /*   or the frames of a spool */
+    struct line_block lines; /* of files; of a spool its bytes alone, frames */
     struct item *item;
     int n;
     size_t cap;
