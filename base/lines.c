@@ -335,7 +335,7 @@ static int fill_from_file(struct lines_in *l, struct line_block *b, struct err *
         }
         TRY(read_some(l, b, e));
     }
-    if (!l->formed)
+    if (!l->formed && b->bytes.n) /* damage may stand before the first byte */
         TRY(find_form(l, buf_span(&b->bytes), e));
     return cut_lines(l, b, e);
 }

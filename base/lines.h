@@ -56,7 +56,7 @@ struct lines_in {
     char *const *paths; /* "-": standard input */
     int n_paths;
     enum lines_form form;
-    const struct lines_range *range; /* for each path; NULL: all of it */
+    const struct lines_range *range; /* for each path, of LINES_JSON; NULL: all of it */
     const char *columns;  /* of Parquet (file_set_columns) */
     int threads;          /* that may decode a file (file_set_threads); 0: one */
     size_t block_bytes;   /* a block ends with the first line that ends there or behind; 0: LINES_BLOCK */
@@ -83,7 +83,8 @@ int lines_check(struct lines_in *l, uint64_t *size, struct err *e);
 /* Fills b, which is emptied before, with the next lines; none: the end.  A failure is one of the whole run; what is wrong with
  * one record is its fault. */
 int lines_fill(struct lines_in *l, struct line_block *b, struct err *e);
-/* Goes to a place that a block of the same files had, before the first lines_fill.  ERR_FORMAT: the file has changed. */
+/* Goes to a place that a block of the same files had, before the first lines_fill; of LINES_JSON, as the form is told by what a
+ * file begins with.  ERR_FORMAT: the file has changed. */
 int lines_goto(struct lines_in *l, const struct lines_place *p, struct err *e);
 /* Bytes as stored that have been read so far, within the ranges, for progress; where lines_fill is called. */
 uint64_t lines_consumed(const struct lines_in *l);

@@ -1,5 +1,5 @@
-/* Lines of a file of any bytes: what is read from behind any block is what was read there at first; ranges share the lines of
- * a plain file.  The first two bytes choose the size of blocks and the longest line. */
+/* Lines of a file of any bytes, JSON or text; of JSON what is read from behind any block is what was read there at first, and
+ * ranges share the lines of a plain file.  The first two bytes choose the form, the size of blocks, and the longest line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ static int read_all(struct lines_in *l, bool blocks, struct buf *to, struct line
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct lines_in conf = {.paths = paths, .n_paths = 1, .form = LINES_AUTO}, l;
+    struct lines_in conf = {.paths = paths, .n_paths = 1}, l;
     struct lines_place place[BLOCKS];
     size_t at[BLOCKS];
     struct buf all = {0}, some = {0};
@@ -75,11 +75,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (size < 2)
         return 0;
+    conf.form = data[0] & 1 ? LINES_AUTO : LINES_JSON;
     conf.block_bytes = 1 + data[0] * 8u;
     conf.max_line = data[1] ? data[1] * 16u : 0;
     put(data + 2, size - 2);
     l = conf;
     n = read_all(&l, true, &all, place, at);
+    if (conf.form == LINES_AUTO)
+        n = 0;
     for (int i = 0; i < n; i++) {
         struct err e;
         l = conf;
@@ -90,7 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     buf_clear(&all);
     l = conf;
-    if (read_all(&l, false, &all, NULL, NULL) == 0) {
+    if (conf.form == LINES_JSON && read_all(&l, false, &all, NULL, NULL) == 0) {
         struct lines_range half[] = {{0, size / 2}, {size / 2, UINT64_MAX}};
         conf.n_paths = 2;
         conf.range = half;

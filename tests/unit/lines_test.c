@@ -235,6 +235,23 @@ static void ranges_share_the_lines(void **s)
     buf_free(&all);
 }
 
+/* A gzip member that is damaged from its first byte on, then one with a line of text. */
+static void put_damaged_text(const char *name)
+{
+    char part[96];
+    struct buf whole, all = {0};
+
+    sprintf(part, "%s/part.gz", dir);
+    put(part, span_of("text\n"));
+    whole = take(part);
+    assert_int_equal(buf_put(&all, whole.p, 10), 0);
+    assert_int_equal(buf_puts(&all, "\xff\xff\xff\xff"), 0);
+    assert_int_equal(buf_put_span(&all, buf_span(&whole)), 0);
+    put(name, buf_span(&all));
+    buf_free(&whole);
+    buf_free(&all);
+}
+
 static void text_is_told_by_its_first_byte(void **s)
 {
     char name[96], *paths[] = {name, plain};
@@ -251,6 +268,13 @@ static void text_is_told_by_its_first_byte(void **s)
     assert_true(span_is(b.line[1].text, " a text\n") && span_is(b.line[3].text, "last"));
     assert_int_equal(lines_fill(&l, &b, &e), 0);
     assert_true(b.n && !b.line[0].plain && !memchr(b.line[0].text.p, '\n', b.line[0].text.n));
+    lines_close(&l);
+    l = (struct lines_in){.paths = paths, .n_paths = 1, .form = LINES_AUTO};
+    put_damaged_text(name);
+    assert_int_equal(lines_fill(&l, &b, &e), 0);
+    assert_true(b.n == 1 && b.line[0].fault);
+    assert_int_equal(lines_fill(&l, &b, &e), 0);
+    assert_true(b.n == 1 && b.line[0].plain && span_is(b.line[0].text, "text\n"));
     lines_close(&l);
     l = (struct lines_in){.paths = paths, .n_paths = 1, .form = LINES_AUTO};
     put(name, (struct span){"a\0b\n", 4});
