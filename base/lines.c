@@ -291,13 +291,7 @@ static int cut_lines(struct lines_in *l, struct line_block *b, struct err *e)
     while (p < end && !is_long && (size_t)(p - start) < block_bytes(l)) {
         const char *nl = memchr(p, '\n', (size_t)(end - p)), *q = nl ? nl : end;
         uint64_t offset = l->now.offset + (uint64_t)(p - start);
-        if (offset >= l->to) {
-            l->ended = true;
-            l->broken = false;
-            end = p;
-            break;
-        }
-        if (!nl && !l->ended)
+        if (offset >= l->to || (!nl && !l->ended))
             break;
         is_long = (uint64_t)(q - p) > max_line(l);
         if (is_long && p > start)
@@ -348,7 +342,7 @@ int lines_fill(struct lines_in *l, struct line_block *b, struct err *e)
 
         if (l->in && l->broken && !l->rest.n)
             rc = pass_damage(l, b, e);
-        else if (l->in && (!l->ended || l->rest.n))
+        else if (l->in && l->now.offset < l->to && (!l->ended || l->rest.n))
             rc = fill_from_file(l, b, e);
         else if ((rc = next_file(l, e)) == 0)
             break;

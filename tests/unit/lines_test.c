@@ -200,16 +200,16 @@ static void long_lines_are_faults_with_their_place(void **s)
     buf_free(&all);
 }
 
-static void ranges_share_the_lines(void **s)
+/* Wherever a file is cut in two, the lines of the halves are those of the whole. */
+static void share_the_lines(char *path, uint64_t max_line)
 {
-    char *paths[] = {plain, plain};
-    struct lines_in l = {.paths = paths, .n_paths = 1};
-    struct buf whole = read_all(&l), all = take(plain);
+    char *paths[] = {path, path};
+    struct lines_in l = {.paths = paths, .n_paths = 1, .max_line = max_line};
+    struct buf whole = read_all(&l), all = take(path);
 
-    (void)s;
     for (uint64_t cut = 0; cut < all.n + 2; cut += cut < 200 ? 1 : 97) {
         struct lines_range r[] = {{0, cut}, {cut, UINT64_MAX}};
-        struct lines_in halves = {.paths = paths, .n_paths = 2, .range = r};
+        struct lines_in halves = {.paths = paths, .n_paths = 2, .range = r, .max_line = max_line};
         struct buf got = read_all(&halves);
         const char *p = whole.p, *q = got.p;
         uint64_t size;
@@ -233,6 +233,20 @@ static void ranges_share_the_lines(void **s)
     }
     buf_free(&whole);
     buf_free(&all);
+}
+
+static void ranges_share_the_lines(void **s)
+{
+    char name[96], text[400];
+
+    (void)s;
+    share_the_lines(plain, 0);
+    share_the_lines(plain, 300);
+    memset(text, 'a', sizeof text);
+    memcpy(text, "{}\n", 3);
+    sprintf(name, "%s/tail", dir);
+    put(name, (struct span){text, sizeof text});
+    share_the_lines(name, 300);
 }
 
 /* A gzip member that is damaged from its first byte on, then one with a line of text. */
