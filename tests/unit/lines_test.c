@@ -204,12 +204,12 @@ static void long_lines_are_faults_with_their_place(void **s)
 static void share_the_lines(char *path, uint64_t max_line)
 {
     char *paths[] = {path, path};
-    struct lines_in l = {.paths = paths, .n_paths = 1, .max_line = max_line};
+    struct lines_in l = {.paths = paths, .n_paths = 1, .max_line = max_line, .block_bytes = 1};
     struct buf whole = read_all(&l), all = take(path);
 
     for (uint64_t cut = 0; cut < all.n + 2; cut += cut < 200 ? 1 : 97) {
         struct lines_range r[] = {{0, cut}, {cut, UINT64_MAX}};
-        struct lines_in halves = {.paths = paths, .n_paths = 2, .range = r, .max_line = max_line};
+        struct lines_in halves = {.paths = paths, .n_paths = 2, .range = r, .max_line = max_line, .block_bytes = 1};
         struct buf got = read_all(&halves);
         const char *p = whole.p, *q = got.p;
         uint64_t size;
