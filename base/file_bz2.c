@@ -509,8 +509,6 @@ ssize_t file_bz2_read(struct file_in *f, void *out, size_t n)
 {
     struct bz2 *b = f->bz2;
 
-    if (n > 1 << 30)
-        n = 1 << 30;
     for (;;) {
         size_t k;
 

@@ -81,8 +81,6 @@ ssize_t file_gzip_read(struct file_in *f, void *p, size_t n)
         f->out_at += k;
         return (ssize_t)k;
     }
-    if (n > 1 << 30)
-        n = 1 << 30;
     f->z.next_out = p;
     f->z.avail_out = (uInt)n;
     while (!f->ended && f->z.avail_out == n) {
@@ -90,8 +88,6 @@ ssize_t file_gzip_read(struct file_in *f, void *p, size_t n)
 
         if (file_in_fill(f, 1) < 0)
             return f->why.code;
-        if (f->at == f->n)
-            return file_in_broken(f, ERR_FORMAT, "gzip member at offset %" PRIu64 " is cut short", f->member);
         size_t avail = f->n - f->at < 1u << 30 ? f->n - f->at : 1u << 30;
         f->z.next_in = f->in + f->at;
         f->z.avail_in = (uInt)avail;
@@ -104,6 +100,8 @@ ssize_t file_gzip_read(struct file_in *f, void *p, size_t n)
         else if (r != Z_OK && r != Z_BUF_ERROR)
             file_in_broken(f, ERR_FORMAT, "damaged gzip member at offset %" PRIu64 ": %s", f->member,
                    f->z.msg ? f->z.msg : "bad data");
+        else if (avail == 0 && f->z.avail_out == n)
+            file_in_broken(f, ERR_FORMAT, "gzip member at offset %" PRIu64 " is cut short", f->member);
         if (f->state == BROKEN)
             break;
     }

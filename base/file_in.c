@@ -17,6 +17,7 @@
 
 enum {
     WINDOW = 2 << 20,     /* stored bytes held at a time */
+    STEP = 64 << 10,      /* bytes that a decoder is asked for */
     SKIPPABLE_HEAD = 8
 };
 
@@ -184,12 +185,38 @@ static int give_why(const struct file_in *f, struct err *e)
     return f->why.code;
 }
 
+/* The next bytes of the member.  A decoder is asked for the same number each time: what it can give before a damage depends
+ * on that. */
+static ssize_t read_step(struct file_in *f, void *p, size_t n)
+{
+    ssize_t k;
+
+    if (f->codec == FILE_PLAIN || n >= STEP)
+        return decoders[f->codec].read(f, p, f->codec == FILE_PLAIN ? n : STEP);
+    if (!f->step && !(f->step = malloc(STEP)))
+        return file_in_broken(f, ERR_NOMEM, "out of memory");
+    k = decoders[f->codec].read(f, f->step, STEP);
+    if (k <= 0)
+        return k;
+    f->step_n = (size_t)k;
+    f->step_at = (size_t)k < n ? (size_t)k : n;
+    memcpy(p, f->step, f->step_at);
+    return (ssize_t)f->step_at;
+}
+
 ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e)
 {
     if (n == 0)
         return 0;
     if (n > SSIZE_MAX)
         n = SSIZE_MAX;
+    if (f->step_at < f->step_n) {
+        n = n < f->step_n - f->step_at ? n : f->step_n - f->step_at;
+        memcpy(p, f->step + f->step_at, n);
+        f->step_at += n;
+        f->told += n;
+        return (ssize_t)n;
+    }
     for (;;) {
         switch (f->state) {
         case BROKEN:
@@ -200,7 +227,7 @@ ssize_t file_read(struct file_in *f, void *p, size_t n, struct err *e)
             begin(f);
             break;
         case INSIDE: {
-            ssize_t k = decoders[f->codec].read(f, p, n);
+            ssize_t k = read_step(f, p, n);
             if (k > 0) {
                 f->told += (uint64_t)k;
                 return k;
@@ -217,6 +244,7 @@ int file_skip_member(struct file_in *f, struct err *e)
 {
     uint64_t from = f->member + 1;
 
+    f->step_at = f->step_n = 0;
     if (f->codec == FILE_PLAIN || f->state == END)
         return 0;
     if (f->state == BROKEN && f->why.code == ERR_IO)
@@ -507,6 +535,7 @@ void file_close(struct file_in *f)
     file_xz_close(f);
     file_lz4_close(f);
     free(f->out);
+    free(f->step);
     free(f->own);
     free(f->name);
     free(f);

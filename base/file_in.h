@@ -41,10 +41,13 @@ struct file_in {
     bool z_open;
     ZSTD_DCtx *zstd;
     void *bz2, *xz, *lz4; /* the decoders' own, in base/file_*.c */
-    size_t lz4_want;      /* bytes that it asks for */
+    size_t want;          /* bytes that zstd or lz4 asks for */
+    bool flush;           /* it may hold what it had no room for */
     struct parquet_in *parquet;
-    uint8_t *out; /* a whole member; [out_at, out_n) is to be given out */
+    uint8_t *out; /* of gzip: a whole member; [out_at, out_n) is to be given out */
     size_t out_cap, out_at, out_n;
+    uint8_t *step; /* what a small read left of a step; [step_at, step_n) is to be given out */
+    size_t step_at, step_n;
 };
 
 /* Records why reading cannot go on, for this and every later read; returns code. */

@@ -21,7 +21,8 @@ bool file_lz4_at(const uint8_t *p, size_t n)
 
 enum {
     DICTIONARY = 1, /* in the byte behind the magic number */
-    HEAD_MOST = 19
+    HEAD_MOST = 19,
+    BLOCK_HEAD = 4
 };
 
 int file_lz4_begin(struct file_in *f)
@@ -47,32 +48,34 @@ int file_lz4_begin(struct file_in *f)
         f->lz4 = z;
     }
     LZ4F_resetDecompressionContext(f->lz4);
-    f->lz4_want = HEAD_MOST;
-    f->ended = false;
+    f->want = HEAD_MOST;
+    f->ended = f->flush = false;
     return 1;
 }
 
-/* A block at a time, as liblz4 asks for them: what it had decoded in a call that fails is lost. */
+/* Block by block, and what is left of one by itself: a call that fails loses what else it did.  liblz4 asks for a block along
+ * with the head of the next. */
 ssize_t file_lz4_read(struct file_in *f, void *p, size_t n)
 {
     size_t got = 0;
 
     while (!f->ended && got == 0) {
-        size_t used, r;
+        size_t want = f->flush ? 0 : f->want > BLOCK_HEAD ? f->want - BLOCK_HEAD : f->want, used, r;
 
         if (file_in_fill(f, 1) < 0)
             return f->why.code;
-        used = f->n - f->at < f->lz4_want ? f->n - f->at : f->lz4_want;
+        used = f->n - f->at < want ? f->n - f->at : want;
         got = n;
         r = LZ4F_decompress(f->lz4, p, &got, f->in + f->at, &used, NULL);
         if (LZ4F_isError(r))
             return file_in_broken(f, ERR_FORMAT, "damaged lz4 frame at offset %" PRIu64 ": %s", f->member,
                                   LZ4F_getErrorName(r));
         f->ended = r == 0;
-        f->lz4_want = r;
-        if (!f->ended && got == 0 && f->at == f->n)
+        f->want = r;
+        if (!f->ended && got == 0 && !f->flush && f->at == f->n)
             return file_in_broken(f, ERR_FORMAT, "lz4 frame at offset %" PRIu64 " is cut short", f->member);
         f->at += used;
+        f->flush = got == n;
     }
     return (ssize_t)got;
 }

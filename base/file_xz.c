@@ -87,14 +87,14 @@ ssize_t file_xz_read(struct file_in *f, void *p, size_t n)
     z->next_out = p;
     z->avail_out = n;
     while (!f->ended && z->avail_out == n) {
+        size_t avail;
         lzma_ret r;
 
         if (file_in_fill(f, 1) < 0)
             return f->why.code;
-        if (f->at == f->n)
-            return file_in_broken(f, ERR_FORMAT, "xz stream at offset %" PRIu64 " is cut short", f->member);
+        avail = f->n - f->at;
         z->next_in = f->in + f->at;
-        z->avail_in = f->n - f->at;
+        z->avail_in = avail;
         r = lzma_code(z, LZMA_RUN);
         f->at = f->n - z->avail_in;
         f->ended = r == LZMA_STREAM_END;
@@ -102,6 +102,8 @@ ssize_t file_xz_read(struct file_in *f, void *p, size_t n)
             xz_broken(f, r);
             break;
         }
+        if (avail == 0 && z->avail_out == n && !f->ended)
+            return file_in_broken(f, ERR_FORMAT, "xz stream at offset %" PRIu64 " is cut short", f->member);
     }
     n -= z->avail_out;
     return n == 0 && f->state == BROKEN ? f->why.code : (ssize_t)n;

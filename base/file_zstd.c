@@ -8,6 +8,7 @@
 
 enum {
     DICT_MAX = 64 << 20,
+    BLOCK_HEAD = 3,
     ZSTD_WINDOW_LOG = 31 /* what zstd --long=31 wrote can be read: 2 GiB at worst */
 };
 #define ZSTD_FRAME 0xFD2FB528u
@@ -100,18 +101,22 @@ int file_zstd_begin(struct file_in *f)
     }
     TRY(zstd_open(f));
     ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
-    f->ended = false;
+    f->ended = f->flush = false;
+    f->want = BLOCK_HEAD;
     return 1;
 }
 
+/* Block by block, and what is left of one by itself: a call that fails loses what else it did.  zstd asks for a block along with
+ * the head of the next. */
 ssize_t file_zstd_read(struct file_in *f, void *p, size_t n)
 {
     ZSTD_outBuffer out = {p, n, 0};
 
     while (!f->ended && out.pos == 0) {
+        size_t want = f->flush ? 0 : f->want > BLOCK_HEAD ? f->want - BLOCK_HEAD : f->want;
         if (file_in_fill(f, 1) < 0)
             return f->why.code;
-        ZSTD_inBuffer in = {f->in + f->at, f->n - f->at, 0};
+        ZSTD_inBuffer in = {f->in + f->at, f->n - f->at < want ? f->n - f->at : want, 0};
         size_t r = ZSTD_decompressStream(f->zstd, &out, &in);
         f->at += in.pos;
         if (ZSTD_isError(r)) {
@@ -120,8 +125,10 @@ ssize_t file_zstd_read(struct file_in *f, void *p, size_t n)
             break;
         }
         f->ended = r == 0;
-        if (!f->ended && out.pos == 0 && in.size == 0)
+        f->want = r;
+        if (!f->ended && out.pos == 0 && !f->flush && in.size == 0)
             return file_in_broken(f, ERR_FORMAT, "zstd frame at offset %" PRIu64 " is cut short", f->member);
+        f->flush = out.pos == n;
     }
     return out.pos == 0 && f->state == BROKEN ? f->why.code : (ssize_t)out.pos;
 }

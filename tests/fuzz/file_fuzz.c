@@ -19,31 +19,57 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { OUT_MAX = 32 << 20 }; /* bombs: what is read of one */
 
-static void read_all(struct span bytes)
+/* What came before each damage. */
+struct seen {
+    size_t at[16];
+    uint64_t sum; /* of the bytes */
+    int n;
+};
+
+static struct seen read_all(struct span bytes, size_t step)
 {
     static char out[1 << 16];
     struct file_in *f;
     struct err e;
     size_t got = 0;
+    struct seen s = {0};
 
     if (file_open_mem(&f, "mem", bytes, &e) < 0)
         abort();
     for (int i = 0; i < 1000; i++) {
         ssize_t k;
-        while (got < OUT_MAX && (k = file_read(f, out, sizeof out, &e)) > 0)
+        while (got < OUT_MAX && (k = file_read(f, out, step, &e)) > 0) {
             got += (size_t)k;
+            for (ssize_t j = 0; j < k; j++)
+                s.sum = s.sum * 31 + (uint8_t)out[j];
+        }
         if (got >= OUT_MAX)
             break;
         if (k == 0)
             break;
         if (e.code != k || !e.msg[0])
             abort();
+        if (s.n < 16)
+            s.at[s.n++] = got;
         if (file_skip_member(f, &e) != 1)
             break;
         if (file_member_offset(f) > bytes.n || file_consumed(f) > bytes.n)
             abort();
     }
     file_close(f);
+    return s;
+}
+
+/* However much is asked for at a time, damages or not. */
+static void check_steps(struct span bytes)
+{
+    struct seen all = read_all(bytes, 1 << 16);
+
+    for (size_t step = 1; step < 10000; step = step * 31 + 3) {
+        struct seen s = read_all(bytes, step);
+        if (memcmp(&s, &all, sizeof s) != 0)
+            abort();
+    }
 }
 
 #if HAVE_BZ2
@@ -151,6 +177,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_lz4(s);
 #endif
 
-    read_all(s);
+    check_steps(s);
     return 0;
 }
