@@ -66,7 +66,8 @@ static int vocabulary_of(const char *word, int64_t *ids, struct err *e)
 }
 
 /* Calls see with each word of the paths that c names; made-up data have none. */
-static int each_word(const struct train_config *c, int (*see)(void *arg, const char *word, struct err *e), void *arg, struct err *e)
+static int each_word(const struct train_config *c, int (*see)(void *arg, const char *word, struct err *e), void *arg,
+                     struct err *e)
 {
     const struct opt_list *lists[] = {&c->data_path, &c->part_path[0], &c->part_path[1], &c->part_path[2]};
 
