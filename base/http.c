@@ -61,7 +61,9 @@ bool http_parse_range(const char *p, uint64_t *first, uint64_t *last, uint64_t *
 #include <time.h>
 
 #include "base/curl_api.h"
+#include "base/http_sum.h"
 #include "base/log.h"
+#include "base/s3_sign.h"
 #include "base/version.h"
 
 #define HUB "https://huggingface.co/"
@@ -89,6 +91,7 @@ struct http {
     char state[STATE_MAX]; /* its ETag or date */
     bool dated;           /* it is a date */
     bool known;           /* size and state are those of an answer */
+    struct http_sum *sum; /* of the bytes given out, from the first on, where the server states one; NULL */
 
     /* The transfer: */
     bool added, paused, ended, answered; /* answered: the answer's head has been looked at */
@@ -128,14 +131,25 @@ static long status(const struct http *h)
     return code;
 }
 
-/* A header of the last answer; "": it has none, or one too long. */
-static const char *header(const struct http *h, const char *name)
+/* A header of the last answer, or of the first in a chain of redirects; "": it has none, or one too long. */
+static const char *header_of(const struct http *h, const char *name, bool last)
 {
     struct curl_header *v;
 
-    if (curl.easy_header(h->easy, name, 0, CURLH_HEADER, -1, &v) != CURLHE_OK || strlen(v->value) >= STATE_MAX)
+    if (curl.easy_header(h->easy, name, 0, CURLH_HEADER, last ? -1 : 0, &v) != CURLHE_OK || strlen(v->value) >= STATE_MAX)
         return "";
     return v->value;
+}
+
+static const char *header(const struct http *h, const char *name)
+{
+    return header_of(h, name, true);
+}
+
+/* For http_sum_begin. */
+static const char *sum_header(const void *h, const char *name)
+{
+    return header_of(h, name, strcmp(name, "X-Linked-ETag") != 0);
 }
 
 /* Whether the answer is of the object that was begun; notes the first one's state. */
@@ -145,6 +159,8 @@ static bool same_object(struct http *h, uint64_t size)
     const char *state = tag[0] == '"' ? tag : date;
 
     if (!h->known) {
+        if (h->at == 0 && h->end == UINT64_MAX)
+            h->sum = http_sum_begin(sum_header, h);
         h->known = true;
         h->dated = state == date;
         memcpy(h->state, state, strlen(state) + 1);
@@ -304,8 +320,9 @@ static void stop(struct http *h)
 /* The headers that a request to S3 has now. */
 static int sign(struct http *h)
 {
+    static const struct s3_header sums = {"x-amz-checksum-mode", "ENABLED"};
     struct buf b = {0};
-    int rc = s3_headers(h->s3, "GET", "", S3_NO_PAYLOAD, NULL, &b, &h->why);
+    int rc = s3_headers(h->s3, "GET", "", S3_NO_PAYLOAD, &sums, &b, &h->why);
 
     curl.slist_free_all(h->headers);
     h->headers = rc == 0 && b.n ? curl_headers(b.p, b.n) : NULL;
@@ -490,6 +507,8 @@ static void forget(struct http *h)
     h->s3 = NULL;
     h->name = h->address = NULL;
     h->state[0] = '\0';
+    http_sum_free(h->sum);
+    h->sum = NULL;
     h->dated = h->known = h->any = h->beyond = false;
     h->tries = 0;
     h->why.code = 0;
@@ -556,9 +575,26 @@ void http_go(struct http *h, uint64_t offset, uint64_t n)
 {
     if (h->added)
         stop(h);
+    http_sum_free(h->sum);
+    h->sum = NULL;
     h->from = h->n = 0;
     h->at = offset;
     h->end = n < UINT64_MAX - offset ? offset + n : UINT64_MAX;
+}
+
+/* With the last n bytes the sum has to hold. */
+static int check_sum(struct http *h, const void *p, size_t n)
+{
+    if (!h->sum)
+        return 0;
+    http_sum_add(h->sum, p, n);
+    if (h->at + n < h->size && n)
+        return 0;
+    if (!http_sum_holds(h->sum))
+        fail(h, "what came does not have the checksum that the server states (%s)", http_sum_header(h->sum));
+    http_sum_free(h->sum);
+    h->sum = NULL;
+    return h->why.code;
 }
 
 ssize_t http_read(struct http *h, void *p, size_t n, struct err *e)
@@ -566,8 +602,10 @@ ssize_t http_read(struct http *h, void *p, size_t n, struct err *e)
     int rc = get(h, false);
     size_t k = h->n - h->from < n ? h->n - h->from : n;
 
-    if (rc <= 0)
-        return rc < 0 ? give_why(h, e) : 0;
+    if (rc < 0 || check_sum(h, h->bytes + h->from, rc ? k : 0) < 0)
+        return give_why(h, e);
+    if (rc == 0)
+        return 0;
     memcpy(p, h->bytes + h->from, k);
     h->from += k;
     h->at += k;
@@ -599,6 +637,7 @@ void http_close(struct http *h)
     if (h->headers)
         curl.slist_free_all(h->headers);
     s3_free(h->s3);
+    http_sum_free(h->sum);
     free(h->bytes);
     free(h->name);
     free(h->address);

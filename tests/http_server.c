@@ -27,6 +27,7 @@
  *   store      a store like S3: PUT, uploads in parts, and HEAD; files of DIR are its objects, the first N requests of each
  *              method and path are answered 503
  *   lossy      the same, and the first request of each method and path is done, but gets no answer
+ * Of the lines of NAME.head each answer with bytes of NAME has more headers, and of those of NAME.first each redirect.
  * PUT /latest/api/token and GET /latest/meta-data/iam/security-credentials/ are answered as by a machine whose role has the keys
  * LENT and lent.
  */
@@ -110,6 +111,23 @@ static void put_status(const struct request *q, long status, const char *more)
     put_text(q->fd, status, more, "");
 }
 
+/* Appends the lines of a file beside NAME, if it is there, to a head of n bytes. */
+static int more_lines(const struct request *q, const char *ending, char *head, int n, size_t size)
+{
+    char path[512];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/%s%s", dir, q->name, ending);
+    f = fopen(path, "r");
+    for (int c; f && (c = getc(f)) != EOF && (size_t)n + 3 < size; head[n++] = (char)c)
+        if (c == '\n')
+            head[n++] = '\r';
+    if (f)
+        fclose(f);
+    head[n] = '\0';
+    return n;
+}
+
 /* The head of an answer that has the bytes asked for, and what tells the file's state. */
 static void put_head(const struct request *q)
 {
@@ -130,6 +148,7 @@ static void put_head(const struct request *q)
         n += snprintf(head + n, sizeof head - (size_t)n, "Last-Modified: Mon, 02 Jan 2023 03:04:05 GMT\r\n");
     else if (!is(q, "bare"))
         n += snprintf(head + n, sizeof head - (size_t)n, "ETag: \"%lld-%d\"\r\n", q->size, is(q, "changes") ? q->before : 0);
+    n = more_lines(q, ".head", head, n, sizeof head);
     n += snprintf(head + n, sizeof head - (size_t)n, "\r\n");
     put(q->fd, head, (size_t)n);
 }
@@ -331,7 +350,8 @@ static bool answer(struct request *q)
     else if (is(q, "escape"))
         put_status(q, 302, "Location: file:///etc/passwd\r\n");
     else if (is(q, "redirect")) {
-        snprintf(more, sizeof more, "Location: /%s/%ld/%s\r\n", q->n > 1 ? "redirect" : "plain", q->n - 1, q->name);
+        more_lines(q, ".first", more, snprintf(more, sizeof more, "Location: /%s/%ld/%s\r\n", q->n > 1 ? "redirect" : "plain",
+                                               q->n - 1, q->name), sizeof more);
         put_status(q, 302, more);
     } else {
         return give(q);

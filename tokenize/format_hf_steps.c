@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "tokenize/format_hf.h"
 
 struct hf_place hf_place(const char *text)
@@ -181,11 +182,6 @@ static int read_bert(struct step *s, const struct node *n, const struct hf_place
     return 0;
 }
 
-static int base64(struct span s, struct buf *out)
-{
-    return format_base64(s.p, s.n, out) ? 0 : ERR_FORMAT;
-}
-
 static int read_precompiled(struct step *s, const struct node *n, const struct hf_place *at, struct err *e)
 {
     const struct node *map = node_get(n, "precompiled_charsmap");
@@ -195,7 +191,7 @@ static int read_precompiled(struct step *s, const struct node *n, const struct h
     TRY(hf_only_keys(n, "type|precompiled_charsmap", at, e));
     if (hf_is_null(map))
         return 0;
-    if (map->type != NODE_STR || base64(map->str, &blob) < 0)
+    if (map->type != NODE_STR || !base64_decode(map->str, &blob))
         rc = err_set(e, ERR_FORMAT, "%s.precompiled_charsmap is no base64", at->text);
     else if ((rc = charsmap_read(&s->map, buf_span(&blob), e)) < 0)
         err_wrap(e, "%s", at->text);

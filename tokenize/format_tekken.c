@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/node.h"
 #include "tokenize/format_hf.h"
 
@@ -13,7 +14,7 @@ static int read_rank(struct tokenizer *t, const struct node *x, size_t i, uint32
     int64_t rank = node_int(x, "rank", -1);
 
     buf_clear(bytes);
-    if (!token || token->type != NODE_STR || rank != (int64_t)i || !format_base64(token->str.p, token->str.n, bytes) ||
+    if (!token || token->type != NODE_STR || rank != (int64_t)i || !base64_decode(token->str, bytes) ||
         !bytes->n)
         return err_set(e, ERR_FORMAT, "vocab[%zu] is not the token_bytes of rank %zu", i, i);
     if (vocab_find(&t->vocab, buf_span(bytes)) >= 0)

@@ -1,4 +1,5 @@
 /* tiktoken's rank files: lines of base64 and rank, the rank being the id. */
+#include "base/base64.h"
 #include "tokenize/model.h"
 #include "tokenize/specials.h"
 
@@ -18,37 +19,6 @@ static const char *pattern_of_name(const char *path)
     return NULL;
 }
 
-static const int8_t base64_values[256] = {
-    ['A'] = 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
-    ['a'] = 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52,
-    ['0'] = 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, ['+'] = 63, ['/'] = 64}; /* and 1; 0: none */
-
-bool format_base64(const char *p, size_t n, struct buf *out)
-{
-    uint32_t bits = 0;
-    int have = 0;
-    char *o;
-
-    while (n && p[n - 1] == '=')
-        n--;
-    if (n % 4 == 1 || buf_reserve(out, n) < 0)
-        return false;
-    o = out->p + out->n;
-    for (size_t i = 0; i < n; i++) {
-        int v = base64_values[(uint8_t)p[i]];
-        if (!v)
-            return false;
-        bits = bits << 6 | (uint32_t)(v - 1);
-        have += 6;
-        if (have >= 8) {
-            have -= 8;
-            *o++ = (char)(bits >> have);
-        }
-    }
-    out->n = (size_t)(o - out->p);
-    return true;
-}
-
 /* Twins are looked for if `careful`; else the vocabulary is still to be indexed. */
 static int read_line(struct tokenizer *t, const char *p, size_t n, long line, bool careful, struct buf *bytes, struct err *e)
 {
@@ -62,7 +32,7 @@ static int read_line(struct tokenizer *t, const char *p, size_t n, long line, bo
     while (i < n && (p[i] == ' ' || p[i] == '\r'))
         i++;
     buf_clear(bytes);
-    if (!gap || gap == p || !digits || i < n || !format_base64(p, (size_t)(gap - p), bytes))
+    if (!gap || gap == p || !digits || i < n || !base64_decode((struct span){p, (size_t)(gap - p)}, bytes))
         return bytes->failed ? err_set(e, bytes->failed, "out of memory for a token")
                              : err_set(e, ERR_FORMAT, "line %ld is not base64 and a rank", line);
     if (id > VOCAB_MAX_ID)
@@ -102,7 +72,7 @@ bool format_is_ranks(struct span file)
     const char *eol = memchr(file.p, '\n', file.n);
     size_t n = eol ? (size_t)(eol - file.p) : file.n, i = 0, digits = 0;
 
-    while (i < n && (base64_values[(uint8_t)file.p[i]] || file.p[i] == '='))
+    while (i < n && (base64_is_digit(file.p[i]) || file.p[i] == '='))
         i++;
     if (i == 0 || i == n || file.p[i++] != ' ')
         return false;

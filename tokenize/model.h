@@ -81,7 +81,5 @@ struct merge_batch {
 int merge_batch_next(struct tokenizer *t, struct merge_batch *b, uint32_t rank, struct buf *scratch, struct err *e);
 /* Adds those that are there, as format_add_merge. */
 int merge_batch_add(struct tokenizer *t, struct merge_batch *b, struct buf *scratch, struct err *e);
-/* Appends what n characters of base64 stand for; false if they are none. */
-bool format_base64(const char *p, size_t n, struct buf *out);
 
 #endif

@@ -78,6 +78,46 @@ status 'a password in an address' 2 quern clean -q http://me:word@127.0.0.1:1/d.
 has 'is refused' err 'an address with a user or a password in it is not read'
 absent 'and not repeated' "$(grep -l word@ err)"
 
+# sums that the server states: of all bytes, whatever was cut, and no others
+bytes64() { # HEX: its bytes in base64
+    local hex=$1
+    # shellcheck disable=SC2059
+    printf "$(sed 's/../\\x&/g' <<<"$hex")" | base64
+}
+crc=$(gzip -c d.jsonl | tail -c 8 | head -c 4 | od -An -tx1 | awk '{ print $4 $3 $2 $1 }')
+sha=$(sha256sum <d.jsonl | cut -c 1-64)
+stated() { # HEADER VALUE OTHER-VALUE
+    echo "$1: $2" >d.jsonl.head
+    status "$1" 0 quern clean -q "$H/cut/30000/d.jsonl"
+    same 'holds' out want
+    echo "$1: $3" >d.jsonl.head
+    wrong cut/30000 3 "what came does not have the checksum that the server states ($1)"
+    rm d.jsonl.head
+}
+quern clean -q d.jsonl >want
+if ! quern clean -q s3://x/y 2>&1 | grep -q SHA-256; then
+    stated x-amz-checksum-sha256 "$(bytes64 "$sha")" "$(bytes64 "${sha%??}00")"
+    stated x-amz-checksum-sha1 "$(bytes64 "$(sha1sum <d.jsonl | cut -c 1-40)")" "$(bytes64 "${sha:0:40}")"
+    stated Content-MD5 "$(bytes64 "$(md5sum <d.jsonl | cut -c 1-32)")" "$(bytes64 "${sha:0:32}")"
+    stated Repr-Digest "md5=:AAAA:, sha-256=:$(bytes64 "$sha"):" "sha-256=:$(bytes64 "${sha%??}00"):"
+    stated Digest "SHA-256=$(bytes64 "$sha"),md5=x" "md5=x, sha-256=$(bytes64 "${sha%??}00")"
+    echo "X-Linked-ETag: \"${sha%??}00\"" >d.jsonl.first
+    wrong redirect/1 3 '(X-Linked-ETag)'
+    echo "X-Linked-ETag: \"$sha\"" >d.jsonl.first
+    status 'the sum of a file that is redirected to' 0 quern clean -q "$H/redirect/2/d.jsonl"
+    rm d.jsonl.first
+fi
+stated x-amz-checksum-crc32 "$(bytes64 "$crc")" "$(bytes64 "${crc:6}${crc:0:6}")"
+echo "x-amz-checksum-crc32: $(bytes64 "${crc:6}${crc:0:6}")-2" >d.jsonl.head
+status 'a sum of parts' 0 quern clean -q "$H/chunked/0/d.jsonl"
+same 'is none of the whole' out want
+echo "x-amz-checksum-crc32: $(bytes64 "${crc:6}${crc:0:6}")" >d.jsonl.head
+wrong chunked/0 3 "does not have the checksum"
+mv d.jsonl.head dclm.parquet.head
+status 'of Parquet too' 3 quern clean -q "$H/plain/0/dclm.parquet"
+has 'it is wrong' err 'what came does not have the checksum'
+rm dclm.parquet.head
+
 # other commands
 printf '<html><body><article><p>A page about the sea, and of boats that sail on it at night.</p></article></body></html>' >p.html
 quern extract -q --extractor everything p.html | sed 's,p\.html,NAME,g' >want

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/base64.h"
 #include "base/file.h"
 #include "base/node.h"
 #include "tokenize/model.h"
@@ -103,7 +104,7 @@ static struct tokenizer *open_line(const struct node *line, struct node *const *
             if (strcmp(node_str(lines[i], "name"), name) == 0)
                 model = node_get(lines[i], "model");
         assert_non_null(model);
-        assert_true(format_base64(model->str.p, model->str.n, &bytes));
+        assert_true(base64_decode(model->str, &bytes));
         rc = tokenizer_open_sentencepiece(&t, name, buf_span(&bytes), &s, &e);
     }
     if (rc < 0)
