@@ -36,9 +36,7 @@ static uint64_t bytes_between(uint64_t from, uint64_t to)
 void line_block_reset(struct line_block *b)
 {
     arena_reset(&b->faults);
-    buf_clear(&b->bytes);
-    if (b->bytes.cap > 8 * (size_t)LINES_BLOCK) /* one long line: give it back */
-        buf_free(&b->bytes);
+    buf_clear_most(&b->bytes, 8 * (size_t)LINES_BLOCK);
     b->n = 0;
     b->size = 0;
 }

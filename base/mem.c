@@ -5,12 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "base/err.h"
 
 enum { ARENA_FIRST = 16 << 10, ARENA_KEEP = 4 << 20, BUF_FIRST = 256 };
 
 static _Thread_local bool was_short;
+
+void mem_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
 
 bool mem_was_short(void)
 {

@@ -85,6 +85,13 @@ static inline struct span buf_span(const struct buf *b)
 }
 /* Releases the bytes; the buf can be used again.  Zeroed is fine. */
 void buf_free(struct buf *b);
+/* As buf_clear, and one that has grown beyond `most` bytes gives its memory back. */
+static inline void buf_clear_most(struct buf *b, size_t most)
+{
+    b->n = 0;
+    if (b->cap > most)
+        buf_free(b);
+}
 
 /* Pieces that die together.  Zero-initialise to start; set max (bytes in all)
  * for a cap.  Not thread-safe: an arena belongs to one thread at a time. */
@@ -123,6 +130,8 @@ static inline int mem_room(void *p, size_t *cap, size_t need, size_t size)
 /* Whether a function of this header has found no memory in this thread since mem_short_reset(); a cap that was reached is none
  * of that.  For the engine that runs many ways to fail: what came of a document while memory was short is no fault of it. */
 bool mem_was_short(void);
+/* What was freed goes back to the system, where the C library keeps it (glibc): after something rare and large. */
+void mem_trim(void);
 void mem_short_reset(void);
 
 /* Resident bytes of the process, and those of mapped files among them; 0 if they cannot be

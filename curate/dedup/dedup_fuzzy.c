@@ -137,8 +137,8 @@ static int outside_thread_open(void *stage, void **thread, struct err *e)
 }
 
 /* A note with the shingles in it. */
-static int whole_note(struct fuzzy *f, struct thread *t, struct doc *d, const struct fuzzy_note *h, const uint64_t *hash,
-                      struct span id, struct span *note, struct err *e)
+static int whole_note(struct fuzzy *f, struct thread *t, struct doc *d, const struct fuzzy_note *h,
+                      const struct shingle_set *set, struct span id, struct span *note, struct err *e)
 {
     struct fuzzy_parts p;
     uint64_t sig[MINHASH_MAX];
@@ -147,13 +147,12 @@ static int whole_note(struct fuzzy *f, struct thread *t, struct doc *d, const st
         return ERR_NOMEM;
     memcpy(p.id, id.p, id.n);
     memcpy(p.id + id.n, d->text.p, h->text_n);
-    if (h->count)
-        memcpy(p.hash, hash, h->count * sizeof *hash);
+    TRY(shingle_set_copy(set, 0, p.hash, set->count, e));
     return p.has_record ? dedup_sign_one(t->cpu, &f->minhash, &f->shape, p.hash, h->count, sig, &p.record, e) : 0;
 }
 
 /* A note for this process, the shingles being put aside. */
-static int own_note(struct thread *t, struct doc *d, const struct fuzzy_note *h, const uint64_t *hash, struct span id,
+static int own_note(struct thread *t, struct doc *d, const struct fuzzy_note *h, const struct shingle_set *set, struct span id,
                     struct span *note, struct err *e)
 {
     size_t n = sizeof(struct own_note) + h->id_n + h->text_n;
@@ -165,7 +164,7 @@ static int own_note(struct thread *t, struct doc *d, const struct fuzzy_note *h,
     memcpy(to + 1, id.p, id.n);
     memcpy((char *)(to + 1) + id.n, d->text.p, h->text_n);
     *note = (struct span){(char *)to, n};
-    return dedup_signer_add(t->signer->signer, hash, h->count, &to->doc, e);
+    return dedup_signer_add(t->signer->signer, set, &to->doc, e);
 }
 
 static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
@@ -175,19 +174,24 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
     struct thread *t = thread;
     struct fuzzy_note h = {.text_n = f->conf.report ? d->text.n : 0};
     uint64_t now = laps_now();
-    const uint64_t *hash;
+    struct shingle_set set;
     struct span id;
+    int rc;
 
     (void)v;
     if (doc_name(d, f->conf.places || (f->conf.index && !f->sets), &id) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for an id");
     h.id_n = id.n;
-    TRY(shingler_run(t->shingler, d->text, &hash, &h.count, e));
     TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h.rank, e));
-    if (f->conf.keep == KEEP_BEST)
+    rc = shingle_set_of(&set, t->shingler, d->text, f->conf.dir, e);
+    h.count = set.count;
+    if (rc == 0 && f->conf.keep == KEEP_BEST)
         dedup_seen_count(&f->ranks, h.rank > 0);
     laps_add(&f->laps, LAP_SHINGLES, now);
-    return t->signer ? own_note(t, d, &h, hash, id, note, e) : whole_note(f, t, d, &h, hash, id, note, e);
+    if (rc == 0)
+        rc = t->signer ? own_note(t, d, &h, &set, id, note, e) : whole_note(f, t, d, &h, &set, id, note, e);
+    shingle_set_close(&set);
+    return rc;
 }
 
 static int fuzzy_work_end(void *stage, void *thread, struct err *e)
@@ -238,7 +242,7 @@ static int put_parts(struct fuzzy *f, const struct fuzzy_parts *p, size_t count,
     if (!p->has_record && count) {
         if (!f->signer)
             TRY(dedup_signer_new(&f->signer, &f->signs, e));
-        return dedup_signer_add(f->signer, p->hash, count, d, e);
+        return dedup_signer_add(f->signer, &(struct shingle_set){p->hash, {.fd = -1}, count}, d, e);
     }
     *d = (struct signed_doc){0};
     TRY(dedup_store_put_set(&f->store, p->hash, count, &d->set, e));

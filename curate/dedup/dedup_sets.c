@@ -6,19 +6,23 @@
 
 #include "base/mem.h"
 
-/* The elements of one set.  0 marks free slots, and is remembered apart. */
+/* Elements that the table holds, unless that makes more parts than these; and that are read at a time. */
+enum { PART = 1 << 19, PARTS_MOST = 16, READ = 1 << 17 };
+
+/* The elements of one set, or of a part of it.  0 marks free slots, and is remembered apart. */
 struct table {
     uint64_t *slot;
     size_t cap, mask;
     int shift; /* to the slot: the first bits of a product */
     bool zero;
+    size_t parts, part; /* by the last bits; a power of two */
 };
 
 struct dedup_compare {
     const struct set_files *sets;
     struct table a;
-    uint64_t at; /* where the set in the table begins; UINT64_MAX: there is none */
-    uint64_t *hash; /* of the set that was read last */
+    uint64_t at; /* where the set in the table begins; UINT64_MAX: there is none, or a part of one */
+    uint64_t *hash; /* what was read last */
     size_t hash_cap;
 };
 
@@ -52,8 +56,8 @@ static size_t slot_of(const struct table *t, uint64_t h)
     return h * 0x9E3779B97F4A7C15ull >> t->shift;
 }
 
-/* Makes the table of n elements. */
-static int load(struct table *t, const uint64_t *hash, size_t n, struct err *e)
+/* An empty table for n elements. */
+static int begin(struct table *t, size_t n, struct err *e)
 {
     size_t cap = 64;
 
@@ -64,8 +68,21 @@ static int load(struct table *t, const uint64_t *hash, size_t n, struct err *e)
     memset(t->slot, 0, cap * sizeof *t->slot);
     t->mask = cap - 1;
     t->zero = false;
+    return 0;
+}
+
+static bool is_of_part(const struct table *t, uint64_t h)
+{
+    return (h & (t->parts - 1)) == t->part;
+}
+
+/* Enters those of n elements that are of the table's part. */
+static uint64_t enter(struct table *t, const uint64_t *hash, size_t n)
+{
     for (size_t i = 0; i < n; i++) {
         size_t at = slot_of(t, hash[i]);
+        if (!is_of_part(t, hash[i]))
+            continue;
         if (hash[i] == 0) {
             t->zero = true;
             continue;
@@ -77,14 +94,26 @@ static int load(struct table *t, const uint64_t *hash, size_t n, struct err *e)
     return 0;
 }
 
+/* How many of n elements are of the table's part. */
+static uint64_t of_part(struct table *t, const uint64_t *hash, size_t n)
+{
+    uint64_t found = 0;
+
+    for (size_t i = 0; i < n; i++)
+        found += is_of_part(t, hash[i]);
+    return found;
+}
+
 /* How many of n elements the table has. */
-static uint64_t common(const struct table *t, const uint64_t *hash, size_t n)
+static uint64_t common(struct table *t, const uint64_t *hash, size_t n)
 {
     uint64_t both = 0;
 
     for (size_t i = 0; i < n; i++) {
         uint64_t h = hash[i];
         size_t at = slot_of(t, h);
+        if (!is_of_part(t, h))
+            continue;
         while (t->slot[at] != h && t->slot[at])
             at = (at + 1) & t->mask;
         both += h ? t->slot[at] == h : t->zero;
@@ -92,25 +121,51 @@ static uint64_t common(const struct table *t, const uint64_t *hash, size_t n)
     return both;
 }
 
-static int read_set(struct dedup_compare *c, struct set_ref set, struct err *e)
+/* Reads through a set; adds to *sum what `take` says of its pieces. */
+static int go_through(struct dedup_compare *c, struct set_ref set, uint64_t (*take)(struct table *t, const uint64_t *hash, size_t n),
+                      uint64_t *sum, struct err *e)
 {
-    if (mem_room(&c->hash, &c->hash_cap, set.size, sizeof *c->hash) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", (size_t)set.size);
-    return set_files_read(c->sets, set, c->hash, e);
+    size_t most = set.size < READ ? set.size : READ;
+
+    if (mem_room(&c->hash, &c->hash_cap, most, sizeof *c->hash) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu shingles", most);
+    for (uint64_t done = 0; done < set.size; done += most) {
+        most = set.size - done < READ ? (size_t)(set.size - done) : READ;
+        TRY(set_files_read(c->sets, (struct set_ref){set.at + done, most}, c->hash, e));
+        *sum += take(&c->a, c->hash, most);
+    }
+    return 0;
 }
 
+/* Makes the table of the elements of a set, or of a part of them. */
+static int load(struct dedup_compare *c, struct set_ref set, struct err *e)
+{
+    uint64_t n = 0;
+
+    c->at = UINT64_MAX;
+    if (c->a.parts > 1)
+        TRY(go_through(c, set, of_part, &n, e));
+    else
+        n = set.size;
+    TRY(begin(&c->a, n, e));
+    TRY(go_through(c, set, enter, &n, e));
+    c->at = c->a.parts > 1 ? UINT64_MAX : set.at;
+    return 0;
+}
+
+/* Both from disk, a in the table; as many parts of it, one after another, as have room there. */
 static int compare_two(struct dedup_compare *c, struct set_ref a, struct set_ref b, double *similarity, struct err *e)
 {
-    uint64_t both;
+    struct table *t = &c->a;
+    uint64_t both = 0;
 
-    if (c->at != a.at) {
-        c->at = UINT64_MAX;
-        TRY(read_set(c, a, e));
-        TRY(load(&c->a, c->hash, a.size, e));
-        c->at = a.at;
+    for (t->parts = 1; t->parts < PARTS_MOST && a.size / t->parts > PART; t->parts *= 2)
+        ;
+    for (t->part = 0; t->part < t->parts; t->part++) {
+        if (c->at != a.at)
+            TRY(load(c, a, e));
+        TRY(go_through(c, b, common, &both, e));
     }
-    TRY(read_set(c, b, e));
-    both = common(&c->a, c->hash, b.size);
     *similarity = (double)both / (double)(a.size + b.size - both);
     return 0;
 }

@@ -5,19 +5,35 @@
 
 #include "kernels/mirror.h"
 
-int dedup_sign_one(struct device *cpu, const struct minhash *m, const struct dedup_bands *shape, const uint64_t *hash,
-                   size_t count, uint64_t *sig, const struct band_record *r, struct err *e)
+/* The signature of some hashes. */
+static int sign(struct device *cpu, const struct minhash *m, const uint64_t *hash, size_t count, uint64_t *sig, struct err *e)
 {
     int64_t begin = 0, end = (int64_t)count;
     struct ragged docs = {1, end, &begin, &end};
+
+    return cpu->dedup->minhash_sign(cpu, m, &docs, hash, sig, e);
+}
+
+/* The record of a signature. */
+static int make_record(struct device *cpu, const struct minhash *m, const struct dedup_bands *shape, uint64_t *sig,
+                       const struct band_record *r, struct err *e)
+{
     struct band_keys keys = {1, m->n, shape->bands, shape->rows, sig, r->key, r->sketch, (int)shape->sketch_bytes};
 
-    TRY(cpu->dedup->minhash_sign(cpu, m, &docs, hash, sig, e));
     return cpu->dedup->band_keys(cpu, &keys, e);
+}
+
+int dedup_sign_one(struct device *cpu, const struct minhash *m, const struct dedup_bands *shape, const uint64_t *hash,
+                   size_t count, uint64_t *sig, const struct band_record *r, struct err *e)
+{
+    TRY(sign(cpu, m, hash, count, sig, e));
+    return make_record(cpu, m, shape, sig, r, e);
 }
 
 /* Documents of a batch at first; for a GPU as many as it mostly has. */
 enum { FEW_DOCS = 512, GPU_DOCS = 2048 };
+/* Hashes of a long text that are signed at a time. */
+enum { PART = 1 << 15 };
 
 struct batch {
     struct device *dev; /* that signs it, and whose the memory is; NULL: there is none yet */
@@ -186,24 +202,47 @@ static int begin_batch(struct dedup_signer *s, struct batch *b, struct err *e)
 
 /* ---- documents ---- */
 
+/* Of a set in a file: its signature, the smallest of those of its parts; the hashes go to the other file. */
+static int sign_parts(struct dedup_signer *s, const struct shingle_set *set, uint64_t *sig, struct err *e)
+{
+    uint64_t part[MINHASH_MAX], *hash = malloc(PART * sizeof *hash);
+    int rc = hash ? 0 : err_set(e, ERR_NOMEM, "out of memory for the shingles of a long text");
+
+    for (size_t at = 0, n; at < set->count && rc == 0; at += n) {
+        n = set->count - at < PART ? set->count - at : PART;
+        rc = shingle_set_copy(set, at, hash, n, e);
+        if (rc == 0)
+            rc = sign(s->cpu, s->c->m, hash, n, part, e);
+        for (int i = 0; i < s->c->m->n && rc == 0; i++)
+            sig[i] = at && sig[i] < part[i] ? sig[i] : part[i];
+        if (rc == 0)
+            rc = spill_put(s->sets, hash, n * sizeof *hash, e);
+    }
+    free(hash);
+    return rc;
+}
+
 /* On the CPU: its shingles to the file, its record to its place. */
-static int sign_now(struct dedup_signer *s, struct batch *b, const uint64_t *hash, size_t count, struct err *e)
+static int sign_now(struct dedup_signer *s, struct batch *b, const struct shingle_set *set, struct err *e)
 {
     const struct dedup_bands *shape = s->c->shape;
     struct parts p = host_parts(s, b);
     struct band_record r = {p.key + b->n * (size_t)shape->bands, p.sketch + b->n * shape->sketch_bytes};
     uint64_t sig[MINHASH_MAX], t = laps_now();
 
-    TRY(dedup_sign_one(s->cpu, s->c->m, shape, hash, count, sig, &r, e));
+    TRY(set->hash ? sign(s->cpu, s->c->m, set->hash, set->count, sig, e) : sign_parts(s, set, sig, e));
+    TRY(make_record(s->cpu, s->c->m, shape, sig, &r, e));
     t = laps_add(s->c->laps, LAP_SIGN, t);
-    TRY(spill_put(s->sets, hash, count * sizeof *hash, e));
+    if (set->hash)
+        TRY(spill_put(s->sets, set->hash, set->count * sizeof *set->hash, e));
     laps_add(s->c->laps, LAP_ASIDE, t);
     return 0;
 }
 
-int dedup_signer_add(struct dedup_signer *s, const uint64_t *hash, size_t count, struct signed_doc *d, struct err *e)
+int dedup_signer_add(struct dedup_signer *s, const struct shingle_set *set, struct signed_doc *d, struct err *e)
 {
     struct batch *b = &s->batch[s->filling];
+    size_t count = set->count;
 
     *d = (struct signed_doc){0};
     if (!count)
@@ -211,14 +250,15 @@ int dedup_signer_add(struct dedup_signer *s, const uint64_t *hash, size_t count,
     if (!b->n)
         TRY(begin_batch(s, b, e));
     TRY(room_for(s, b, count, e));
-    *d = (struct signed_doc){s, {s->first + s->sets->size / sizeof *hash + b->used, count}, (uint32_t)s->filling, (uint32_t)b->n};
+    *d = (struct signed_doc){s, {s->first + s->sets->size / sizeof(uint64_t) + b->used, count}, (uint32_t)s->filling,
+                             (uint32_t)b->n};
     if (b->dev == s->cpu) {
-        TRY(sign_now(s, b, hash, count, e));
+        TRY(sign_now(s, b, set, e));
     } else {
         struct parts p = host_parts(s, b);
 
         p.begin[b->n] = (int64_t)b->used;
-        memcpy(p.hash + b->used, hash, count * sizeof *hash);
+        TRY(shingle_set_copy(set, 0, p.hash + b->used, count, e));
         b->used += count;
         p.end[b->n] = (int64_t)b->used;
     }

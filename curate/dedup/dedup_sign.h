@@ -11,6 +11,7 @@
 #include "curate/dedup/dedup_device.h"
 #include "curate/dedup/dedup_laps.h"
 #include "curate/dedup/dedup_store.h"
+#include "curate/dedup/minhash_long.h"
 #include "kernels/minhash.h"
 
 /* One document's record of its hashes, on a device of the CPU; sig: room for m->n. */
@@ -38,8 +39,8 @@ struct signed_doc {
 
 int dedup_signer_new(struct dedup_signer **s, struct dedup_sign_conf *c, struct err *e);
 void dedup_signer_close(struct dedup_signer *s); /* NULL is fine */
-/* Of a document with that many hashes, which may be 0. */
-int dedup_signer_add(struct dedup_signer *s, const uint64_t *hash, size_t count, struct signed_doc *d, struct err *e);
+/* Of a document with these hashes, of which there may be none. */
+int dedup_signer_add(struct dedup_signer *s, const struct shingle_set *set, struct signed_doc *d, struct err *e);
 /* Its number in the store; one without stays without a record. */
 void dedup_signer_number(const struct signed_doc *d, uint64_t number);
 /* Between blocks: documents added before the last call have their numbers. */

@@ -4,6 +4,7 @@
 #define CURATE_MINHASH_ROW_H
 
 #include <stdlib.h>
+#include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -17,16 +18,38 @@ struct minhash_row {
     size_t used, cap;
     uint32_t *start; /* of each word, and where the next one begins */
     size_t n, start_cap;
+    size_t kept; /* words that row_begin leaves there */
 };
 
-/* No words, and room for so many, and so many bytes and 64 beyond.  ERR_NOMEM. */
+/* No words but those that are kept, and room for so many more, and so many bytes and 64 beyond.  ERR_NOMEM. */
 static inline int row_begin(struct minhash_row *r, size_t bytes, size_t words)
 {
+    r->n = r->kept;
+    r->used = r->n ? r->start[r->n] : 0;
+    if (r->n) {
+        TRY(mem_grow(&r->text, &r->cap, r->used + bytes + 64, 1));
+        return mem_grow(&r->start, &r->start_cap, r->n + words + 2, sizeof *r->start);
+    }
     TRY(mem_room(&r->text, &r->cap, bytes + 64, 1));
     TRY(mem_room(&r->start, &r->start_cap, words + 2, sizeof *r->start));
-    r->used = r->n = 0;
     r->start[0] = 0;
     return 0;
+}
+
+/* Of words that have all ended the last n stay at the next row_begin. */
+static inline void row_keep(struct minhash_row *r, size_t n)
+{
+    uint32_t from;
+
+    r->kept = n;
+    if (!n)
+        return;
+    from = r->start[r->n - n];
+    memmove(r->text, r->text + from, r->start[r->n] - from);
+    for (size_t i = 0; i <= n; i++)
+        r->start[i] = r->start[r->n - n + i] - from;
+    r->n = n;
+    r->used = r->start[n];
 }
 
 /* Room for so many more. */
@@ -52,6 +75,7 @@ static inline void row_free(struct minhash_row *r)
 {
     free(r->text);
     free(r->start);
+    *r = (struct minhash_row){0};
 }
 
 /* Lower case of an ASCII letter, or a digit where these are letters; 0 of everything else. */

@@ -7,6 +7,7 @@
 #include "base/digest.h"
 #include "base/hash.h"
 #include "base/utf8.h"
+#include "curate/dedup/minhash_repeats.h"
 #include "curate/dedup/minhash_row.h"
 #include "curate/dedup/minhash_units.h"
 #include "curate/dedup/minhash_words.h"
@@ -21,7 +22,7 @@ struct glyph {
     char s[13];      /* the longest is a musical symbol of three code points: 12 */
 };
 
-enum { PAGE = 256, PAGES = 0x110000 / PAGE, MAX_TEXT = 1 << 28, TABLE_BITS = 22 /* 32 MiB */ };
+enum { PAGE = 256, PAGES = 0x110000 / PAGE, MAX_TEXT = 1 << 28, TABLE_MOST = 1400000 /* hashes: 32 MiB */ };
 
 struct shingler {
     const struct minhash_preset *preset;
@@ -38,9 +39,10 @@ struct shingler {
     struct rpv2_text rpv2;      /* of SHINGLE_RPV2_WORDS */
     uint64_t *hash;
     size_t hash_cap;
-    uint64_t *table; /* open addressing; 0: free */
+    struct repeats repeats;
     uint64_t *repeat; /* a bit for each hash */
-    size_t table_cap, repeat_cap;
+    size_t repeat_cap;
+    bool begun; /* a shingle of the text was there */
 };
 
 /* ---- code points ---- */
@@ -279,13 +281,14 @@ static int split_words(struct shingler *s, struct span text)
 
 /* ---- shingles ---- */
 
-static void hash_words(struct shingler *s, size_t *count)
+/* alone: a text of fewer words than a shingle has may be one. */
+static void hash_words(struct shingler *s, bool alone, size_t *count)
 {
     size_t width = (size_t)s->preset->width, n = s->row.n;
 
     *count = 0;
     if (n < width) {
-        if (s->preset->short_whole && n && s->row.text)
+        if (alone && s->preset->short_whole && n && s->row.text)
             s->hash[(*count)++] = XXH64(s->row.text, s->row.used - 1, 0);
         return;
     }
@@ -321,42 +324,31 @@ static int hash_chars(struct shingler *s, struct span text, size_t *count)
     return 0;
 }
 
-/* Sets the bits of those of hash[count] that came before, among those of part p of so many, by a table of 2^bits. */
-static void mark_repeats(struct shingler *s, size_t count, int bits, size_t p, size_t parts)
+/* Sets the bits of those of hash[count] that came before, among those of part p of so many. */
+static int mark_repeats(struct shingler *s, size_t count, size_t p, size_t parts)
 {
-    size_t cap = (size_t)1 << bits;
-    bool zero = false;
+    size_t n = count;
 
-    memset(s->table, 0, cap * sizeof *s->table);
-    for (size_t i = 0; i < count; i++) {
-        uint64_t h = s->hash[i];
-        size_t at = h & (cap - 1);
-        if ((h >> bits & (parts - 1)) != p)
-            continue;
-        while (s->table[at] && s->table[at] != h)
-            at = (at + 1) & (cap - 1);
-        if (h == 0 ? zero : s->table[at] == h)
+    for (size_t i = 0; i < count && parts > 1; i++)
+        n -= repeats_part(s->hash[i], parts) != p;
+    TRY(repeats_begin(&s->repeats, n));
+    for (size_t i = 0; i < count; i++)
+        if (repeats_part(s->hash[i], parts) == p && repeats_next(&s->repeats, s->hash[i]))
             s->repeat[i / 64] |= UINT64_C(1) << i % 64;
-        zero |= h == 0;
-        s->table[at] = h;
-    }
+    return 0;
 }
 
-/* Keeps the first of equal hashes.  Those of a long text are looked at in parts, by some of their bits, as the table has room. */
+/* Keeps the first of equal hashes.  Those of a long text are looked at in parts, so that the table stays small. */
 static int make_unique(struct shingler *s, size_t *count)
 {
     size_t parts = 1, kept = 0;
-    int bits = 6;
 
-    while ((size_t)1 << bits < 3 * *count && bits < TABLE_BITS)
-        bits++;
-    while (parts << bits < 3 * *count)
+    while (*count / parts > TABLE_MOST)
         parts *= 2;
-    TRY(mem_room(&s->table, &s->table_cap, (size_t)1 << bits, sizeof *s->table));
     TRY(mem_room(&s->repeat, &s->repeat_cap, *count / 64 + 1, sizeof *s->repeat));
     memset(s->repeat, 0, (*count / 64 + 1) * sizeof *s->repeat);
     for (size_t p = 0; p < parts; p++)
-        mark_repeats(s, *count, bits, p, parts);
+        TRY(mark_repeats(s, *count, p, parts));
     for (size_t i = 0; i < *count; i++)
         if (!(s->repeat[i / 64] >> i % 64 & 1))
             s->hash[kept++] = s->hash[i];
@@ -375,17 +367,28 @@ static int cut_words(struct shingler *s, struct span text)
     }
 }
 
-static int run(struct shingler *s, struct span text, size_t *count)
+/* The hashes of all shingles of the next piece of a text. */
+static int run(struct shingler *s, struct span piece, bool first, bool last, size_t *count)
 {
+    size_t before = (size_t)s->preset->width - 1;
+
+    s->begun &= !first;
     if (s->preset->kind == SHINGLE_CHARS) {
-        TRY(mem_room(&s->hash, &s->hash_cap, text.n + 1, sizeof *s->hash));
-        TRY(hash_chars(s, text, count));
-        return make_unique(s, count);
+        TRY(mem_room(&s->hash, &s->hash_cap, piece.n + 1, sizeof *s->hash));
+        return hash_chars(s, piece, count);
     }
-    TRY(cut_words(s, text));
+    row_keep(&s->row, first ? 0 : s->row.n < before ? s->row.n : before);
+    TRY(cut_words(s, piece));
     TRY(mem_room(&s->hash, &s->hash_cap, s->row.n + 1, sizeof *s->hash));
-    hash_words(s, count);
-    return make_unique(s, count);
+    hash_words(s, last && !s->begun, count);
+    s->begun |= *count > 0;
+    return 0;
+}
+
+/* Of a text that is too long: with its length. */
+static int fine_length(struct span text, struct err *e)
+{
+    return text.n < MAX_TEXT ? 0 : err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to compare", text.n);
 }
 
 int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, size_t *count,
@@ -394,21 +397,59 @@ int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, si
     int rc;
 
     *count = 0;
-    if (text.n >= MAX_TEXT)
-        return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to compare", text.n);
-    rc = run(s, text, count);
+    TRY(fine_length(text, e));
+    rc = run(s, text, true, true, count);
+    if (rc == 0)
+        rc = make_unique(s, count);
     if (rc < 0)
         err_set(e, rc, "out of memory for the words of a text of %zu bytes", text.n);
     *hash = s->hash;
     return rc;
 }
 
+int shingler_piece(struct shingler *s, struct span piece, bool first, bool last, const uint64_t **hash, size_t *count,
+                   struct err *e)
+{
+    int rc;
+
+    *count = 0;
+    TRY(fine_length(piece, e));
+    rc = run(s, piece, first, last, count);
+    *hash = s->hash;
+    return rc < 0 ? err_set(e, rc, "out of memory for the words of a text of %zu bytes", piece.n) : 0;
+}
+
+/* Behind so many characters from `at` on. */
+static size_t characters_on(struct span text, size_t at, int n)
+{
+    while (at < text.n && (n > 0 || ((unsigned char)text.p[at] & 0xc0) == 0x80))
+        n -= ((unsigned char)text.p[at++] & 0xc0) != 0x80;
+    return at;
+}
+
+size_t shingler_cut(const struct shingler *s, struct span text, size_t least, size_t *next)
+{
+    if (s->preset->kind == SHINGLE_CHARS && text.n > least) {
+        *next = characters_on(text, least, 0);
+        least = characters_on(text, *next, s->preset->width - 1);
+        if (least < text.n)
+            return least;
+    }
+    for (size_t i = least; s->preset->kind != SHINGLE_CHARS && i + 1 < text.n; i++)
+        if ((text.p[i] == ' ' || text.p[i] == '\n') && row_ascii(text.p[i + 1], false)) {
+            *next = i + 1;
+            return i;
+        }
+    *next = text.n;
+    return text.n;
+}
+
 int shingler_simplify(struct shingler *s, struct span text, struct span *simple, struct err *e)
 {
     int rc;
 
-    if (text.n >= MAX_TEXT)
-        return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to compare", text.n);
+    TRY(fine_length(text, e));
+    row_keep(&s->row, 0);
     s->whole = true;
     rc = split_words(s, text);
     s->whole = false;
@@ -443,18 +484,25 @@ int shingler_new(struct shingler **out, const struct minhash_preset *p, uint32_t
     return 0;
 }
 
+void shingler_give_back(struct shingler *s)
+{
+    row_free(&s->row);
+    repeats_free(&s->repeats);
+    free(s->repeat);
+    free(s->hash);
+    s->hash = s->repeat = NULL;
+    s->hash_cap = s->repeat_cap = 0;
+}
+
 void shingler_free(struct shingler *s)
 {
     if (!s)
         return;
     for (int i = 0; i < PAGES; i++)
         free(s->page[i]);
-    row_free(&s->row);
+    shingler_give_back(s);
     minhash_units_free(&s->units);
     words_free(&s->tokens);
     rpv2_text_free(&s->rpv2);
-    free(s->hash);
-    free(s->table);
-    free(s->repeat);
     free(s);
 }

@@ -17,12 +17,20 @@ struct shingler;
 int shingler_new(struct shingler **s, const struct minhash_preset *p, uint32_t seed,
                  struct err *e);
 void shingler_free(struct shingler *s);
+/* Gives back what texts took so far; what runs returned is not valid any more. */
+void shingler_give_back(struct shingler *s);
 
 /* The hashes of text's shingles, each once, in the order of first occurrence; valid
  * until the next call.  text must be valid UTF-8 of less than 256 MiB (ERR_LIMIT).
  * *count may be 0.  ERR_NOMEM. */
 int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, size_t *count,
                  struct err *e);
+/* A long text in pieces (minhash_long.h): the hashes of the next one's shingles, and of those that it shares with the one
+ * before, each as often as it comes.  shingler_cut: where the next piece of what is left of it ends, behind `least` bytes (1 or
+ * more), and the one after it begins; the end of the text is that of the last piece. */
+int shingler_piece(struct shingler *s, struct span piece, bool first, bool last, const uint64_t **hash, size_t *count,
+                   struct err *e);
+size_t shingler_cut(const struct shingler *s, struct span text, size_t least, size_t *next);
 /* The simplified text itself, words between single spaces: datatrove's for a preset of
  * SHINGLE_TROVE_WORDS.  Valid until the next call. */
 int shingler_simplify(struct shingler *s, struct span text, struct span *simple, struct err *e);

@@ -12,6 +12,11 @@
 #include "base/progress.h"
 #include "curate/stream/doc_name.h"
 
+enum {
+    UNDER_WAY = 32 << 20,        /* bytes of blocks that may be under way when another is read */
+    KEEP_MOST = 8 * LINES_BLOCK  /* bytes that a buffer keeps from block to block */
+};
+
 /* A document of a block, and what became of it. */
 struct slot {
     struct doc d;
@@ -43,10 +48,12 @@ struct pass {
     struct gate read_gate, *stage_gate, write_gate;
     uint64_t ticket;
     uint64_t taken, bound; /* bytes of input since pass_run, and the most */
+    uint64_t under_way;    /* bytes of blocks that were read and are not done with */
+    pthread_cond_t done;   /* there are fewer */
     bool ended;
     struct worker *worker;
     int n_workers;
-    pthread_mutex_t lock; /* failed, e */
+    pthread_mutex_t lock; /* failed, e, under_way */
     int failed;
     struct err *e;
 };
@@ -64,6 +71,7 @@ static void fail(struct pass *p, const struct err *e)
         if (p->e)
             *p->e = *e;
     }
+    pthread_cond_broadcast(&p->done);
     pthread_mutex_unlock(&p->lock);
     gate_stop(&p->read_gate);
     for (int i = p->c.first; i < p->c.last; i++)
@@ -504,8 +512,49 @@ static int take_block(struct worker *w, struct err *e)
     return 0;
 }
 
-/* One block from the feed to the output.  1, 0 at the end, or a failure. */
-static int one_block(struct worker *w, struct err *e)
+/* Before a block is read: until there is room for one, or none under way.  So of very long documents few are held at a time,
+ * whatever the number of threads. */
+static int wait_for_room(struct pass *p)
+{
+    uint64_t most = (uint64_t)p->n_workers * LINES_BLOCK;
+    bool failed;
+
+    most = most > UNDER_WAY ? most : UNDER_WAY;
+    pthread_mutex_lock(&p->lock);
+    while (p->under_way > most && !p->failed)
+        pthread_cond_wait(&p->done, &p->lock);
+    failed = p->failed;
+    pthread_mutex_unlock(&p->lock);
+    return failed ? ERR_STOPPED : 0;
+}
+
+static void count_under_way(struct pass *p, uint64_t more, uint64_t less)
+{
+    pthread_mutex_lock(&p->lock);
+    p->under_way += more - less;
+    if (less)
+        pthread_cond_signal(&p->done);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* The block is done with, and what long documents took is given back. */
+static void end_block(struct worker *w)
+{
+    uint64_t weight = w->block.weight;
+
+    block_reset(&w->block);
+    for (int i = 0; i < w->pass->c.n_out; i++)
+        buf_clear_most(&w->out[i], KEEP_MOST);
+    buf_clear_most(&w->rejects, KEEP_MOST);
+    buf_clear_most(&w->notes, KEEP_MOST);
+    buf_clear_most(&w->packed, KEEP_MOST);
+    if (weight > KEEP_MOST)
+        mem_trim();
+    count_under_way(w->pass, 0, weight);
+}
+
+/* Reads a block, in its turn. */
+static int read_block(struct worker *w, struct err *e)
 {
     struct pass *p = w->pass;
     uint64_t t;
@@ -513,12 +562,25 @@ static int one_block(struct worker *w, struct err *e)
 
     w->ticket = __atomic_fetch_add(&p->ticket, 1, __ATOMIC_RELAXED);
     TRY(enter(w, &p->read_gate));
+    TRY(wait_for_room(p));
     t = laps_now();
     rc = take_block(w, e);
     laps_add(p->c.laps, PASS_READING, t);
+    if (rc == 0 && w->block.n)
+        count_under_way(p, w->block.weight, 0);
     gate_leave(&p->read_gate);
-    if (rc < 0 || w->block.n == 0)
-        return rc;
+    return rc;
+}
+
+/* One block from the feed to the output.  1, 0 at the end, or a failure. */
+static int one_block(struct worker *w, struct err *e)
+{
+    struct pass *p = w->pass;
+    uint64_t t;
+
+    TRY(read_block(w, e));
+    if (w->block.n == 0)
+        return 0;
     TRY(make_docs(w, e));
     for (int k = p->c.first; k < p->c.last; k++)
         TRY(run_stage(w, k, e));
@@ -531,6 +593,7 @@ static int one_block(struct worker *w, struct err *e)
     for (int i = 0; i < p->c.n_out; i++)
         if (p->c.out[i].spool)
             TRY(spool_write(p->c.out[i].spool, &w->piece[i], w->out[i].p, e));
+    end_block(w);
     return 1;
 }
 
@@ -556,7 +619,7 @@ int pass_run(struct pass *p, uint64_t bytes, struct err *e)
     for (int i = p->c.first; i < p->c.last; i++)
         gate_init(&p->stage_gate[i]);
     p->ticket = 0;
-    p->taken = 0;
+    p->taken = p->under_way = 0;
     p->bound = bytes;
     p->ended = false;
     p->e = e;
@@ -581,6 +644,7 @@ int pass_open(struct pass **out, const struct pass_conf *c, struct err *e)
     if (p) {
         p->c = *c;
         pthread_mutex_init(&p->lock, NULL);
+        pthread_cond_init(&p->done, NULL);
         p->worker = calloc((size_t)c->jobs, sizeof *p->worker);
         p->stage_gate = calloc((size_t)c->n_stages + 1, sizeof *p->stage_gate);
     }
@@ -603,6 +667,7 @@ void pass_close(struct pass *p)
         worker_close(&p->worker[i], &p->c);
     free(p->worker);
     free(p->stage_gate);
+    pthread_cond_destroy(&p->done);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }

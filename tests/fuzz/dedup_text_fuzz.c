@@ -1,11 +1,13 @@
 /* Any text cut into units and tokens, in all ways: parts stay within the text, nothing is lost
  * where nothing is dropped, and striking ends. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/utf8.h"
 #include "curate/dedup/dedup_normal.h"
 #include "curate/dedup/dedup_text.h"
 #include "curate/dedup/dedup_tokens.h"
+#include "curate/dedup/minhash_repeats.h"
 #include "curate/dedup/minhash_text.h"
 #include "curate/stream/stage.h"
 
@@ -46,12 +48,37 @@ static void units(struct dedup_text *t, struct span text, enum dedup_unit unit, 
     free(drop);
 }
 
+/* In pieces it has the same shingles. */
+static void pieces(struct shingler *s, struct span text, size_t least, const uint64_t *want, size_t n)
+{
+    struct repeats r = {0};
+    const uint64_t *hash;
+    size_t count, next, got = 0;
+    struct err e;
+
+    check(repeats_begin(&r, n) == 0);
+    for (size_t at = 0; at < text.n; at += next) {
+        struct span left = {text.p + at, text.n - at};
+        size_t end = shingler_cut(s, left, least, &next);
+        check(next && next <= left.n && end <= left.n);
+        check(shingler_piece(s, (struct span){left.p, end}, at == 0, next == left.n, &hash, &count, &e) == 0);
+        for (size_t i = 0; i < count; i++)
+            if (!repeats_next(&r, hash[i])) {
+                check(got < n && hash[i] == want[got]);
+                got++;
+            }
+    }
+    check(got == n || !text.n);
+    repeats_free(&r);
+}
+
 /* The shingles of every preset. */
-static void shingles(struct span text)
+static void shingles(struct span text, size_t least)
 {
     static struct shingler *s[16];
     const struct minhash_preset *p;
     const uint64_t *hash;
+    uint64_t *want;
     size_t count;
     struct err e;
 
@@ -61,6 +88,11 @@ static void shingles(struct span text)
         check(p->kind == SHINGLE_CHARS || utf8_valid(shingler_words(s[i])));
         for (size_t k = 1; k < count; k++)
             check(hash[k] != hash[0]);
+        want = malloc(count * sizeof *want + 1);
+        check(want != NULL);
+        memcpy(want, hash, count * sizeof *want);
+        pieces(s[i], text, least, want, count);
+        free(want);
     }
 }
 
@@ -82,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (utf8_valid(text)) {
         for (enum dedup_unit u = DEDUP_LINE; u <= DEDUP_SENTENCE; u++)
             units(&t, text, u, data[0]);
-        shingles(text);
+        shingles(text, 1 + data[0] % 32);
         check(dedup_tokens_cut(&tokens, text, &e) == 0);
         for (size_t i = 0; i < tokens.n; i++)
             check(tokens.place[i].from < tokens.place[i].to && tokens.place[i].to <= text.n &&
