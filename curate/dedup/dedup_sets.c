@@ -122,8 +122,8 @@ static uint64_t common(struct table *t, const uint64_t *hash, size_t n)
 }
 
 /* Reads through a set; adds to *sum what `take` says of its pieces. */
-static int go_through(struct dedup_compare *c, struct set_ref set, uint64_t (*take)(struct table *t, const uint64_t *hash, size_t n),
-                      uint64_t *sum, struct err *e)
+static int go_through(struct dedup_compare *c, struct set_ref set,
+                      uint64_t (*take)(struct table *t, const uint64_t *hash, size_t n), uint64_t *sum, struct err *e)
 {
     size_t most = set.size < READ ? set.size : READ;
 

@@ -17,8 +17,9 @@
 
 /* What texts are made of: letters and what stands between them in several scripts, and what rules look at across characters. */
 static const char *const some[] = {
-    " ", " ", " ", "\n", "\n\n", " a", " b", "the", "sea", "ΣΑΣ", "σ ", "i\u0307", "İ", "1,000", " 2", ".", ", ", "don't ", "U.S. ",
-    "e\u0301", " \u0301a", "\u0301", "漢字", "かな", "हिन्दी", "ไทย", "한국", "\u1112\u1161", "\u00ad", "\u200d", "_x", "-y ", "١٢", " z", "\t", "q",
+    " ", " ", " ", "\n", "\n\n", " a", " b", "the", "sea", "ΣΑΣ", "σ ", "i\u0307", "İ", "1,000", " 2", ".", ", ", "don't ",
+    "U.S. ", "e\u0301", " \u0301a", "\u0301", "漢字", "かな", "हिन्दी", "ไทย", "한국", "\u1112\u1161", "\u00ad", "\u200d",
+    "_x", "-y ", "١٢", " z", "\t", "q",
 };
 
 static size_t make_text(struct rng_mt *r, char *text, int parts)
