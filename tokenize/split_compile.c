@@ -131,6 +131,25 @@ static int by_event(const void *a, const void *b)
     return p != q ? p - q : x->event != y->event ? x->event - y->event : x->kind - y->kind;
 }
 
+/* Which states may still hear of the mark, by the moves between them, until nothing changes. */
+static void find_waits(struct split_table *t, unsigned n_symbols)
+{
+    bool changed = true;
+
+    while (changed) {
+        changed = false;
+        for (unsigned i = 0; i < t->states; i++) {
+            bool waits = t->at_end[i] & EVENT_MARK;
+            for (unsigned s = 0; s < n_symbols && !waits; s++) {
+                uint8_t to = t->next[s][i];
+                waits = t->event[to] & EVENT_MARK || (!(t->event[to] & EVENT_SET) && t->waits[to]);
+            }
+            changed |= waits && !t->waits[i];
+            t->waits[i] |= waits;
+        }
+    }
+}
+
 static void fill_moves(struct compiler *c, struct split_table *t, const uint16_t *kind)
 {
     const struct move *m = (const struct move *)(const void *)c->moves.p;
@@ -165,6 +184,7 @@ static void fill_moves(struct compiler *c, struct split_table *t, const uint16_t
         t->next[c->n_symbols][i] = (uint8_t)find_pair(v, &n, (struct pair){v[i].state, v[i].kind, 0});
     }
     t->begin = (uint8_t)find_pair(v, &n, (struct pair){.state = 0, .kind = (uint8_t)kind[0]});
+    find_waits(t, c->n_symbols);
 }
 
 /* Blocks of 64 code points, each different one once. */

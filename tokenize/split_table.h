@@ -5,7 +5,8 @@
  * where a piece begins:
  *   - before the character just read;
  *   - before the one before it (what was read tells, as in the last of a row of spaces);
- *   - at the mark, a place further back that may turn out to begin a piece (behind the last line end of a row of white space).
+ *   - at the mark, a place further back that may turn out to begin a piece (behind the last line end of a row of white space):
+ *     the scan looks ahead where a mark is set, up to where a state tells or the next mark is.
  * split_compile.c makes the machine, so that pieces are exactly what a backtracking engine finds step by step.
  */
 #ifndef TOKENIZE_SPLIT_TABLE_H
@@ -29,7 +30,7 @@ enum split_event {
     EVENT_HERE = 1, /* a piece begins before it */
     EVENT_BACK = 2, /* one begins before the character before it */
     EVENT_SET = 4,  /* the mark is before the character before it */
-    EVENT_MARK = 8  /* a piece begins at the mark */
+    EVENT_MARK = 8  /* a piece begins at the mark that was set last */
 };
 
 struct split_table {
@@ -42,6 +43,7 @@ struct split_table {
     unsigned first_other, states;
     uint8_t event[STATES_MOST], at_end[STATES_MOST]; /* the latter: when the text ends in this state */
     uint8_t same[STATES_MOST]; /* states with the same go on in the same way */
+    bool waits[STATES_MOST];   /* a mark that was set may turn out to begin a piece */
     uint8_t ascii[128];
     uint16_t index[0x110000 / 64]; /* of the block of 64 code points */
     uint8_t (*blocks)[64];         /* owned */
@@ -58,7 +60,7 @@ static inline unsigned split_table_symbol(const struct split_table *t, uint32_t 
 struct split_scan_state {
     bool begun;
     uint8_t state;
-    uint32_t back, mark; /* where the last character read begins; the mark */
+    uint32_t back;       /* where the last character read begins */
     uint32_t per_end;    /* bytes that an end lately took, times 16 */
 };
 

@@ -190,6 +190,13 @@ static void find_states(const struct split_table *restrict t, const uint8_t *res
 
 /* ---- ends ---- */
 
+/* A part of the text, from `at` to `end` (the text goes on to n), with what was found of each byte. */
+struct window {
+    const uint8_t *text;
+    size_t n, at, end;
+    uint8_t symbol[WINDOW + 64 + AROUND], states[WINDOW + 64 + AROUND];
+};
+
 /* Where the character before the one at i begins. */
 static inline uint32_t before(const struct split_table *t, const uint8_t *symbol, size_t i, size_t at, uint32_t back)
 {
@@ -209,28 +216,45 @@ static inline uint32_t *put_place(uint32_t *out, bits *here, uint32_t place, siz
     return out;
 }
 
-/* The beginnings that the states of the block at `base` tell; i0: its place in the window, which is at `at`. */
-static inline uint32_t *put_block(const struct split_table *t, struct split_scan_state *s, const uint8_t *symbol,
-                                  const uint8_t *states, size_t i0, size_t at, unsigned n, uint32_t *out)
+/* Whether a piece begins at the mark, which was set by the character at i of the window: what comes up to the next mark tells. */
+static bool mark_holds(const struct split_table *t, const struct window *w, size_t i)
 {
+    uint8_t state = w->states[i];
+
+    for (size_t at = w->at + i + 1; t->waits[state];) {
+        if (at < w->end) {
+            state = w->states[at++ - w->at];
+        } else if (at < w->n) {
+            uint32_t cp;
+            at += (size_t)utf8_next((const char *)w->text + at, (const char *)w->text + w->n, &cp);
+            state = t->next[split_table_symbol(t, cp)][state];
+        } else {
+            return t->at_end[state] & EVENT_MARK;
+        }
+        if (t->event[state] & (EVENT_MARK | EVENT_SET))
+            return t->event[state] & EVENT_MARK;
+    }
+    return false;
+}
+
+/* The beginnings that the states of n bytes from i0 of the window on tell; back: where the character before the window begins. */
+static inline uint32_t *put_block(const struct split_table *t, const struct window *w, size_t i0, unsigned n, uint32_t back0,
+                                  uint32_t *out)
+{
+    const uint8_t *states = w->states;
     struct block b = block_load(states + i0);
     bits mine = n < 64 ? ((bits)1 << n) - 1 : ~(bits)0;
     bits here = block_in(b, (char)t->first_here, (char)(t->first_other - t->first_here)) & mine;
     bits other = t->first_other < t->states ? block_in(b, (char)t->first_other, (char)(t->states - t->first_other)) & mine : 0;
-    size_t base = at + i0;
+    size_t base = w->at + i0;
 
     for (; other; other &= other - 1) {
         size_t i = i0 + (size_t)__builtin_ctzll(other);
         uint8_t event = t->event[states[i]];
-        uint32_t back = before(t, symbol, i, at, s->back);
-        if (event & EVENT_MARK)
-            out = put_place(out, &here, s->mark, base);
-        if (event & EVENT_BACK)
-            out = put_place(out, &here, back, base);
-        if (event & EVENT_SET)
-            s->mark = back;
+        if (event & EVENT_BACK || (event & EVENT_SET && mark_holds(t, w, i)))
+            out = put_place(out, &here, before(t, w->symbol, i, w->at, back0), base);
         if (event & EVENT_HERE)
-            here |= (bits)1 << (at + i - base);
+            here |= (bits)1 << (i - i0);
     }
     if (base == 0)
         here &= ~(bits)1; /* the text's own beginning */
@@ -253,40 +277,39 @@ static size_t window_end(const uint8_t *text, size_t n, size_t at, size_t size)
 void ISA_FN(split_table_run)(const struct split_table *t, const uint8_t *text, size_t n, struct split_scan_state *s,
                              struct split_run *r)
 {
-    uint8_t symbol[WINDOW + 64 + AROUND], states[WINDOW + 64 + AROUND];
+    struct window w;
     uint32_t *begin = r->ends + r->n, *out = begin, *most = r->ends + r->max;
-    size_t at = r->at, room = r->max - r->n, size, end, i = 0, stop;
+    size_t room = r->max - r->n, size, length, stop, i = 0;
 
     if (!s->begun)
         *s = (struct split_scan_state){.begun = true, .state = t->begin, .per_end = 64};
     size = room * s->per_end / 16;
     size = size < 256 ? 256 : size > WINDOW ? WINDOW : size;
-    end = stop = window_end(text, n, at, size);
-    find_symbols(t, text + at, end - at, text + n, symbol);
-    find_states(t, symbol, end - at, s->state, states);
-    for (; i < end - at; i += 64) {
-        unsigned count = end - at - i < 64 ? (unsigned)(end - at - i) : 64;
-        if (count == 64 && most - out < 2 * 64 + 8 && i + 64 < end - at) { /* the next block may have no room */
-            stop = at + i + 64;
-            while (symbol[stop - at] == t->more)
+    w.text = text;
+    w.n = n;
+    w.at = r->at;
+    w.end = window_end(text, n, r->at, size);
+    stop = length = w.end - w.at;
+    find_symbols(t, text + w.at, length, text + n, w.symbol);
+    find_states(t, w.symbol, length, s->state, w.states);
+    for (; i < length && stop == length; i += 64) {
+        unsigned count = length - i < 64 ? (unsigned)(length - i) : 64;
+        if (count == 64 && most - out < 2 * 64 + 8 && i + 64 < length) { /* the next block may have no room */
+            stop = i + 64;
+            while (w.symbol[stop] == t->more)
                 stop--;
-            count = (unsigned)(stop - at - i);
+            count = (unsigned)(stop - i);
         }
-        out = put_block(t, s, symbol, states, i, at, count, out);
-        if (stop != end)
-            break;
+        out = put_block(t, &w, i, count, s->back, out);
     }
-    s->state = states[stop - at - 1];
-    s->back = before(t, symbol, stop - at, at, s->back);
-    s->per_end = (uint32_t)(16 * (stop - at) / ((size_t)(out - begin) + 1));
-    if (stop == n) {
-        uint8_t event = t->at_end[s->state];
-        if (event & EVENT_MARK)
-            *out++ = s->mark;
-        if (event & EVENT_BACK)
+    s->state = w.states[stop - 1];
+    s->back = before(t, w.symbol, stop, w.at, s->back);
+    s->per_end = (uint32_t)(16 * stop / ((size_t)(out - begin) + 1));
+    r->at = w.at + stop;
+    if (r->at == n) {
+        if (t->at_end[s->state] & EVENT_BACK)
             *out++ = s->back;
         *out++ = (uint32_t)n;
     }
     r->n = (size_t)(out - r->ends);
-    r->at = stop;
 }

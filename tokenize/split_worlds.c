@@ -362,12 +362,6 @@ static uint8_t decide(struct compiler *c, bool at_end)
     }
     all &= open;
     still = any & open & (uint8_t)~all;
-    /* Pieces have to come in order: what is decided waits for what stands before it. */
-    if (still & OPEN_MARK)
-        still |= all & OPEN_BACK;
-    if (still & (OPEN_MARK | OPEN_BACK))
-        still |= all & OPEN_HERE;
-    all &= (uint8_t)~still;
     /* There is one mark, and nothing is open at the end. */
     if (((still & OPEN_MARK) && (still & OPEN_BACK)) || (at_end && still))
         compiler_give_up(c, 0);

@@ -143,7 +143,8 @@ static size_t random_text(uint8_t *s, size_t max)
     static const char *const bits[] = {
         "a", "b", "x", "Q", "the", "Mill", "ABC", "aB", " ", " ", " ", "  ", "   ", "\n", "\r\n", "\n\n", "\t", " \n", "\n    ",
         "1", "12", "2024", "1234567", "'", "'s", "'S", "'ll", "'Re", "'x", "n't", "''", ".", ",", "!!", "(", "/", "//", ".\n/",
-        "-", "#", "\v", "\f", "\x1c", "supercalifragilistic", "        ", "0", "[", "]", "|", "_", "`", "\\", "{}"};
+        "-", "#", "\v", "\f", "\x1c", "supercalifragilistic", "        ", "0", "[", "]", "|", "_", "`", "\\", "{}",
+        "  \u3000 \u2003", "\u3000", "\u2003 ", "                          \u3000"};
     static const uint32_t chars[] = {
         0xE9, 0xC9, 0x17F, 0x212A, 0x430, 0x416, 0x5D0, 0x939, 0x93F, 0x94D, 0x4E00, 0x4E2D, 0x9FA5, 0x9FA6, 0x3042, 0x30A2,
         0x3005, 0x3007, 0xAC00, 0x800, 0xD7FF, 0x300, 0x301, 0xA0, 0x85, 0x3000, 0x2003, 0x2028, 0x200B, 0xFEFF, 0x180E,
@@ -201,6 +202,9 @@ static const struct {
     {"deepseek-coder",
      {STEP("[\r\n]"), STEP("\\s?\\p{L}+"), STEP("\\s?\\p{P}+"), STEP("[一-龥ࠀ-一가-퟿]+"),
       {.kind = SPLIT_STEP_NUMBERS}}},
+    {"deepseek-v2",
+     {STEP("[\r\n]"), STEP("\\s?[A-Za-zµÀ-ÖØ-öø-ƺА-я]+"), STEP("\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+"), STEP("\\s+$"),
+      STEP("[一-龥ࠀ-一가-퟿]+"), {.kind = SPLIT_STEP_NUMBERS}}},
     {"command-r", {{.kind = SPLIT_STEP_NUMBERS}, STEP(GPT2)}},
     {"bloom", {STEP(" ?[^(\\s|[.,!?…。，、।۔،])]+")}},
     {"rows", {{.kind = SPLIT_STEP_NUMBERS, .rows = true}, {.kind = SPLIT_STEP_PUNCTUATION, .rows = true},
@@ -252,7 +256,7 @@ static void tables_cut_as_steps_do(void **state)
 static void tables_know_every_character(void **state)
 {
     static uint8_t text[TEXT];
-    static const int some[] = {3, 5, 6, 9, 10}; /* llama3, kimi-k2 and so on */
+    static const int some[] = {3, 5, 6, 8, 10, 11}; /* llama3, kimi-k2 and so on */
 
     (void)state;
     for (size_t f = 0; f < sizeof some / sizeof *some; f++) {
@@ -358,8 +362,8 @@ static void the_rest_is_refused(void **state)
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++)
         if (split_table_make(&t, &(struct split_step){.expression = beyond[i]}, 1) != 0)
             fail_msg("'%s' is not refused", beyond[i]);
-    /* Two places would be open at once: before the row of spaces, and before U+3000 in it. */
-    assert_int_equal(split_table_make(&t, (struct split_step[]){STEP("\\s+$"), STEP("[\u0800-\u4e00]+")}, 2), 0);
+    /* Two places would be open at once: before the rows of spaces and of letters. */
+    assert_int_equal(split_table_make(&t, (struct split_step[]){STEP("\\s+a+!"), STEP("a+[a!]b")}, 2), 0);
 }
 
 /* Bytes that are no UTF-8 are symbols, like U+FFFD, each maximal ill-formed part one. */
