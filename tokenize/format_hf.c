@@ -167,15 +167,18 @@ static bool has_step(const struct steps *s, enum step_kind kind)
     return false;
 }
 
-/* Bytes cut as they are, after NFC at most. */
+/* Bytes cut as they are, after NFC at most; once they are mapped they stay so. */
 static bool is_plain(const struct rules *r)
 {
-    const struct step *last = r->cut.n ? &r->cut.v[r->cut.n - 1] : NULL;
+    size_t mapped = 0;
 
     for (size_t i = 0; i < r->normal.n; i++)
         if (r->normal.v[i].kind != STEP_NFC)
             return false;
-    return r->model == MODEL_BYTES && last && last->kind == STEP_BYTE_LEVEL && !last->prefix_space;
+    for (size_t i = 0; i < r->cut.n; i++)
+        if (r->cut.v[i].kind == STEP_BYTE_LEVEL)
+            mapped += 1 + r->cut.v[i].prefix_space;
+    return r->model == MODEL_BYTES && mapped == 1;
 }
 
 /* One pattern of those: no steps are needed. */
@@ -183,7 +186,7 @@ static bool is_simple(const struct rules *r)
 {
     const struct step *x = r->cut.v;
 
-    if (r->cut.n > 2 || (x[0].split.kind == SPLIT_PCRE && split_pcre_may_be_empty(x[0].split.pcre)))
+    if (r->cut.n > 2 || r->cut.v[r->cut.n - 1].kind != STEP_BYTE_LEVEL || (x[0].split.kind == SPLIT_PCRE && split_pcre_may_be_empty(x[0].split.pcre)))
         return false;
     return r->cut.n == 1 || (!x[1].regex && x[0].kind == STEP_SPLIT && x[0].behavior == BEHAVIOR_ISOLATED && !x[0].invert &&
                              x[0].is_regex);
@@ -210,17 +213,17 @@ static int make_table(struct tokenizer *t, const struct rules *r, struct err *e)
 {
     enum { MOST = 16 };
     struct split_step steps[MOST];
-    size_t n = 0;
+    size_t n = 0, chars = 0;
 
     for (size_t i = 0; i < r->cut.n; i++) {
         const struct step *x = &r->cut.v[i];
         bool passes = x->kind == STEP_BYTE_LEVEL && !x->regex; /* cuts nothing */
-        if (x->kind == STEP_BYTE_LEVEL && i + 1 < r->cut.n) /* what follows sees other characters */
-            return 0;
         if (!passes && (n == MOST || !table_step(x, &steps[n++])))
             return 0;
+        if (x->kind == STEP_BYTE_LEVEL) /* what follows sees bytes */
+            chars = n;
     }
-    return split_to_table(&t->split, steps, n, e);
+    return chars ? split_to_table(&t->split, steps, chars, n, e) : 0;
 }
 
 static int simplify(struct tokenizer *t, const char *pattern, struct err *e)

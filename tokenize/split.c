@@ -126,29 +126,28 @@ static char *steps_text(const struct split_step *steps, size_t n)
     return b.p;
 }
 
-int split_to_table(struct split *s, const struct split_step *steps, size_t n, struct err *e)
+int split_to_table(struct split *s, const struct split_step *steps, size_t chars, size_t n, struct err *e)
 {
     struct split_step own = {.expression = s->kind == SPLIT_PCRE ? split_pcre_pattern(s->pcre) : NULL, .oniguruma = s->oniguruma};
-    struct split_table *table;
-    char *text = NULL;
+    struct split new = {.kind = SPLIT_TABLE};
     int rc;
 
     if (s->kind == SPLIT_PCRE) {
         steps = &own;
-        n = 1;
+        n = chars = 1;
     }
-    rc = split_table_make(&table, steps, n);
-    if (rc == 1 && !(text = steps_text(steps, n))) {
-        split_table_free(table);
+    rc = split_table_make(&new.table, steps, chars);
+    if (rc == 1 && n > chars)
+        rc = split_bytes_make(&new.bytes, steps + chars, n - chars);
+    if (rc == 1 && !(new.text = steps_text(steps, n)))
         rc = ERR_NOMEM;
+    if (rc == 1) {
+        split_free(s);
+        *s = new;
+        return 1;
     }
-    if (rc <= 0)
-        return rc == 0 ? 0 : err_set(e, rc, "out of memory for a pattern");
-    split_free(s);
-    set_kind(s, SPLIT_TABLE);
-    s->table = table;
-    s->text = text;
-    return 1;
+    split_free(&new);
+    return rc == 0 ? 0 : err_set(e, rc, "out of memory for a pattern");
 }
 
 const char *split_pattern(const struct split *s)
@@ -175,9 +174,11 @@ void split_free(struct split *s)
 {
     split_pcre_free(s->pcre);
     split_table_free(s->table);
+    split_bytes_free(s->bytes);
     free(s->text);
     s->pcre = NULL;
     s->table = NULL;
+    s->bytes = NULL;
     s->text = NULL;
 }
 
@@ -212,6 +213,24 @@ static int64_t next_table(const struct split *s, struct split_state *st, uint32_
     return (int64_t)r.n;
 }
 
+/* Pieces of the table, cut further by their bytes. */
+static int64_t next_bytes(const struct split *s, struct split_state *st, uint32_t *ends, size_t max)
+{
+    size_t n = 0;
+
+    while (n + 3 <= max) {
+        if (st->wide_at == st->wide_n) {
+            st->wide_n = (uint32_t)next_table(s, st, st->wide, SPLIT_RUN_ROOM);
+            st->wide_at = 0;
+            if (!st->wide_n)
+                break;
+        }
+        n += split_bytes_cut(s->bytes, st->text, st->wide[st->wide_at], &st->by_byte, ends + n, max - n);
+        st->wide_at += !st->by_byte.begun;
+    }
+    return (int64_t)n;
+}
+
 enum { RUN_MIN = 16, PATIENCE_MAX = 64 };
 
 int64_t split_next(const struct split *s, struct split_state *st, uint32_t *ends, size_t max, struct err *e)
@@ -222,7 +241,7 @@ int64_t split_next(const struct split *s, struct split_state *st, uint32_t *ends
     if (s->kind == SPLIT_PCRE)
         return next_pcre(s, st, ends, max, e);
     if (s->kind == SPLIT_TABLE)
-        return next_table(s, st, ends, max);
+        return s->bytes ? next_bytes(s, st, ends, max) : next_table(s, st, ends, max);
     while (st->at < st->n && r.n < max) {
         if (s->run && st->at >= st->stop && st->n - st->at >= RUN_MIN && max - r.n > SPLIT_RUN_ROOM &&
             st->slow == 0) {

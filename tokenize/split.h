@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "tokenize/split_table.h"
+#include "tokenize/split_bytes.h"
 
 enum split_kind {
     SPLIT_NONE,      /* the whole text is one piece */
@@ -36,6 +36,7 @@ struct split {
     void (*run)(const uint8_t *text, size_t n, struct split_run *r);
     struct split_pcre *pcre; /* PCRE only */
     struct split_table *table; /* TABLE only */
+    struct split_bytes *bytes; /* TABLE: what its pieces are cut by, or NULL */
     char *text;              /* TABLE: its expressions */
     bool oniguruma;          /* PCRE: whose words the pattern has */
 };
@@ -48,6 +49,9 @@ struct split_state {
     unsigned slow; /* pieces to cut by next() before run is worth trying */
     unsigned patience;
     struct split_scan_state scan; /* TABLE */
+    /* Where there are bytes to cut by: pieces, of which those from `wide_at` on are still to be cut. */
+    struct split_bytes_state by_byte;
+    uint32_t wide_n, wide_at, wide[SPLIT_RUN_ROOM];
 };
 
 enum { SPLIT_MIN_ENDS = 128 };
@@ -58,9 +62,9 @@ enum { SPLIT_MIN_ENDS = 128 };
 int split_find(struct split *s, const char *pattern, struct err *e);
 /* The same for an expression, never a name; oniguruma: as Hugging Face has them, not as Rust (split_expression.h). */
 int split_find_expression(struct split *s, const char *pattern, bool oniguruma, struct err *e);
-/* Makes s cut by a table: a splitter of kind PCRE, which is replaced then, or (zeroed) the steps of a sequence, n > 0.
- * 1; 0: that is beyond a table, s is what it was; ERR_NOMEM. */
-int split_to_table(struct split *s, const struct split_step *steps, size_t n, struct err *e);
+/* Makes s cut by a table: a splitter of kind PCRE, which is replaced then, or (zeroed) the n steps of a sequence, of which the
+ * first `chars` > 0 see characters, the others bytes.  1; 0: that is beyond a table, s is what it was; ERR_NOMEM. */
+int split_to_table(struct split *s, const struct split_step *steps, size_t chars, size_t n, struct err *e);
 /* Its name ("regex" for PCRE2 and tables), and the text of the regular expression that it stands for. */
 const char *split_name(const struct split *s);
 const char *split_pattern(const struct split *s);

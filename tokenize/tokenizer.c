@@ -131,7 +131,7 @@ static int finish(struct tokenizer **out, struct tokenizer *t, const char *path,
         rc = specials_read(t, s->special_tokens, e);
     if (rc == 0 && t->nfc)
         rc = normal_ready(e);
-    if (rc == 0 && t->split.kind == SPLIT_PCRE && (rc = split_to_table(&t->split, NULL, 0, e)) > 0)
+    if (rc == 0 && t->split.kind == SPLIT_PCRE && (rc = split_to_table(&t->split, NULL, 0, 0, e)) > 0)
         rc = 0;
     if (rc == 0 && (t->bpe.pairs || t->bpe.dense))
         rc = bpe_finish(&t->bpe, &t->vocab, e);
