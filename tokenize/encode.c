@@ -408,13 +408,14 @@ static int encode_steps(struct encoder *enc, struct span text, int width, struct
 /* Text without added tokens. */
 static int encode_plain(struct encoder *enc, struct span text, int width, struct buf *out, struct err *e)
 {
-    struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
+    struct split_state st;
     int64_t n;
 
     if (enc->t->rules && rules_has_steps(enc->t->rules))
         return encode_steps(enc, text, width, out, e);
     if (enc->t->rules && enc->t->rules->model == MODEL_UNIGRAM)
         return unigram_text(&enc->t->rules->unigram, &enc->rules.unigram, &enc->words, text, width, out, e);
+    split_begin(&st, text.p, text.n);
     enc->cuts[0] = 0;
     while ((n = next_cuts(enc, &st, e)) > 0) {
         TRY(put_ids(enc, text, (size_t)n, width, out, e));

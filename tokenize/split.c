@@ -216,17 +216,18 @@ static int64_t next_table(const struct split *s, struct split_state *st, uint32_
 /* Pieces of the table, cut further by their bytes. */
 static int64_t next_bytes(const struct split *s, struct split_state *st, uint32_t *ends, size_t max)
 {
-    size_t n = 0;
+    size_t n = 0, some;
 
     while (n + 3 <= max) {
         if (st->wide_at == st->wide_n) {
-            st->wide_n = (uint32_t)next_table(s, st, st->wide, SPLIT_RUN_ROOM);
+            st->wide_n = (uint32_t)next_table(s, st, st->wide, SPLIT_WIDE);
             st->wide_at = 0;
             if (!st->wide_n)
                 break;
         }
-        n += split_bytes_cut(s->bytes, st->text, st->wide[st->wide_at], &st->by_byte, ends + n, max - n);
-        st->wide_at += !st->by_byte.begun;
+        st->wide_at += (uint32_t)split_bytes_cut(s->bytes, st->text, st->wide + st->wide_at, st->wide_n - st->wide_at, &st->by_byte,
+                                                 ends + n, max - n, &some);
+        n += some;
     }
     return (int64_t)n;
 }

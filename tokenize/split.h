@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "tokenize/split_bytes.h"
@@ -41,7 +42,9 @@ struct split {
     bool oniguruma;          /* PCRE: whose words the pattern has */
 };
 
-/* A text being cut: zero-initialise, with text and its length (n < 2^31). */
+enum { SPLIT_MIN_ENDS = 128, SPLIT_WIDE = 1024 };
+
+/* A text being cut. */
 struct split_state {
     const uint8_t *text;
     size_t n, at; /* a piece begins at `at` */
@@ -51,10 +54,16 @@ struct split_state {
     struct split_scan_state scan; /* TABLE */
     /* Where there are bytes to cut by: pieces, of which those from `wide_at` on are still to be cut. */
     struct split_bytes_state by_byte;
-    uint32_t wide_n, wide_at, wide[SPLIT_RUN_ROOM];
+    uint32_t wide_n, wide_at, wide[SPLIT_WIDE];
 };
 
-enum { SPLIT_MIN_ENDS = 128 };
+/* Begins with a text of n < 2^31 bytes. */
+static inline void split_begin(struct split_state *st, const void *text, size_t n)
+{
+    memset(st, 0, offsetof(struct split_state, wide));
+    st->text = text;
+    st->n = n;
+}
 
 /* Makes the splitter for a name (gpt2, r50k, p50k, cl100k, llama3, qwen2, o200k, tekken,
  * none; with or without _base) or else for the text of a regular expression.  ERR_ARG: it

@@ -32,11 +32,7 @@ int split_bytes_make(struct split_bytes **b, const struct split_step *steps, siz
     *b = NULL;
     if (!x)
         return ERR_NOMEM;
-    rc = split_table_make(&x->t, steps, n);
-    for (unsigned i = 0; rc == 1 && i < x->t->states; i++)
-        if (x->t->event[i] & EVENT_SET)
-            rc = 0;
-    if (rc != 1) {
+    if ((rc = split_table_make(&x->t, steps, n)) != 1) {
         split_bytes_free(x);
         return rc;
     }
@@ -55,31 +51,66 @@ void split_bytes_free(struct split_bytes *b)
     free(b);
 }
 
-size_t split_bytes_cut(const struct split_bytes *b, const uint8_t *text, uint32_t end, struct split_bytes_state *s, uint32_t *ends,
-                       size_t most)
+/* Whether a piece begins at the mark that was set in this state; the next byte is at `at`. */
+static bool mark_holds(const struct split_bytes *b, const uint8_t *text, uint32_t at, uint32_t end, uint8_t state)
+{
+    const struct split_table *t = b->t;
+
+    while (t->waits[state] && at < end) {
+        state = t->next[b->symbol[text[at++]]][state];
+        if (t->event[state] & (EVENT_MARK | EVENT_SET))
+            return t->event[state] & EVENT_MARK;
+    }
+    return t->waits[state] && t->at_end[state] & EVENT_MARK;
+}
+
+/* The piece from s->at to `end`, or what is left of it, as far as there is room; returns the number of ends. */
+static size_t cut_piece(const struct split_bytes *b, const uint8_t *text, uint32_t end, struct split_bytes_state *s, uint32_t *ends,
+                        size_t most)
 {
     const struct split_table *t = b->t;
     uint32_t at = s->at;
+    uint8_t state = s->state, event;
     size_t n = 0;
-    bool loud = s->begun;
 
-    for (uint32_t i = at; !s->begun && i < end; i++)
-        loud |= b->loud[text[i]];
-    if (!s->begun)
-        s->state = loud ? t->next[b->symbol[text[at++]]][t->begin] : t->begin; /* a piece begins there anyway */
-    for (; loud && at < end && n + 3 <= most; at++) {
-        uint8_t event = t->event[s->state = t->next[b->symbol[text[at]]][s->state]];
-        if (event & EVENT_BACK)
+    if (!s->begun) /* a piece begins there anyway */
+        state = t->next[b->symbol[text[at++]]][t->begin];
+    for (; at < end && n + 3 <= most; at++) {
+        state = t->next[b->symbol[text[at]]][state];
+        event = t->event[state];
+        if (event & EVENT_BACK || (event & EVENT_SET && mark_holds(b, text, at + 1, end, state)))
             ends[n++] = at - 1;
         if (event & EVENT_HERE)
             ends[n++] = at;
     }
-    s->begun = loud && at < end;
-    s->at = s->begun ? at : end;
+    s->at = at;
+    s->state = state;
+    s->begun = at < end;
     if (s->begun)
         return n;
-    if (loud && t->at_end[s->state] & EVENT_BACK)
+    if (t->at_end[state] & EVENT_BACK)
         ends[n++] = end - 1;
     ends[n++] = end;
     return n;
+}
+
+size_t split_bytes_cut(const struct split_bytes *b, const uint8_t *text, const uint32_t *wide, size_t n,
+                       struct split_bytes_state *s, uint32_t *ends, size_t most, size_t *written)
+{
+    size_t i = 0, k = 0;
+
+    while (i < n && k + 3 <= most) {
+        if (s->quiet < s->at)
+            s->quiet = s->at;
+        while (s->quiet < wide[n - 1] && !b->loud[text[s->quiet]])
+            s->quiet++;
+        for (; !s->begun && i < n && wide[i] <= s->quiet && k < most; i++)
+            s->at = ends[k++] = wide[i];
+        if (i < n && k + 3 <= most) {
+            k += cut_piece(b, text, wide[i], s, ends + k, most - k);
+            i += !s->begun;
+        }
+    }
+    *written = k;
+    return i;
 }

@@ -50,13 +50,14 @@ static int find_pcre(const struct split_pcre *x, struct span text, struct buf *m
 
 static int find_regex(const struct split *x, struct span text, struct buf *matches, struct err *e)
 {
-    struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
+    struct split_state st;
     uint32_t ends[SPLIT_MIN_ENDS * 2];
     int64_t n = 0;
     int rc = 0;
 
     if (x->kind == SPLIT_PCRE)
         return text.n ? find_pcre(x->pcre, text, matches, e) : 0;
+    split_begin(&st, text.p, text.n);
     while (rc == 0 && (n = split_next(x, &st, ends, SPLIT_MIN_ENDS * 2, e)) > 0)
         for (int64_t i = 0; i < n && rc == 0; i++)
             rc = add(matches, ends[i], true);

@@ -47,7 +47,7 @@ static int end_segment(struct across_cutter *k, const struct train_across *a, ui
 
 int across_cut(struct across_cutter *k, const struct train_across *a, struct span slice, struct err *e)
 {
-    struct split_state st = {.text = (const uint8_t *)slice.p, .n = slice.n};
+    struct split_state st;
     uint32_t ends[SPLIT_MIN_ENDS];
     size_t at = 0, done = 0;
     int64_t n;
@@ -59,6 +59,7 @@ int across_cut(struct across_cutter *k, const struct train_across *a, struct spa
     if (!k->encoder && !(k->encoder = encoder_new(a->words)))
         return no_memory(e);
     TRY(encoder_encode(k->encoder, slice, 0, 4, &k->ids, e));
+    split_begin(&st, slice.p, slice.n);
     while ((n = split_next(&a->split, &st, ends, SPLIT_MIN_ENDS, e)) > 0)
         for (int64_t i = 0; i < n; i++)
             if (end_segment(k, a, ends[i], &at, &done) < 0)

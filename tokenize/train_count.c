@@ -135,7 +135,7 @@ static int count_across(struct counter *k, struct span text, struct err *e)
 
 static int count_text(struct counter *k, struct span text, struct err *e)
 {
-    struct split_state st = {.text = (const uint8_t *)text.p, .n = text.n};
+    struct split_state st;
     uint32_t begin = 0;
     int64_t n;
 
@@ -145,6 +145,7 @@ static int count_text(struct counter *k, struct span text, struct err *e)
         return count_across(k, text, e);
     if (k->c->steps)
         return count_steps(k, text, e);
+    split_begin(&st, text.p, text.n);
     while ((n = split_next(&k->c->split, &st, k->ends, ENDS, e)) > 0) {
         TRY(count_words(k, text.p, begin, k->ends, (size_t)n, e));
         begin = k->ends[n - 1];

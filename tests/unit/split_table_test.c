@@ -13,6 +13,8 @@
 #include "base/rng.h"
 #include "base/utf8.h"
 #include "tokenize/hf_table.h"
+#include "tokenize/model.h"
+#include "tokenize/split_bytes.h"
 #include "tokenize/split_pcre.h"
 #include "tokenize/split_table.h"
 #include "tokenize/ucd.h"
@@ -403,6 +405,81 @@ static void bad_bytes_are_symbols(void **state)
     split_table_free(t);
 }
 
+/* ---- steps that see bytes ---- */
+
+/* The ends of what steps make of the piece text[begin..end), each of whose bytes is a character to them. */
+static void cut_mapped(const struct reference *r, size_t n_steps, const uint8_t *text, uint32_t begin, uint32_t end, struct buf *want)
+{
+    struct buf mapped = {0}, ends = {0};
+    const uint32_t *v;
+    uint32_t at = begin;
+    size_t k = 0;
+
+    assert_int_equal(format_map_bytes((struct span){(const char *)text + begin, end - begin}, &mapped), 0);
+    cut_by_steps(r, n_steps, (const uint8_t *)mapped.p, mapped.n, &ends);
+    v = (const uint32_t *)(const void *)ends.p;
+    for (size_t i = 0; i < ends.n / 4; i++) {
+        for (; k < v[i]; k++)
+            at += ((uint8_t)mapped.p[k] & 0xC0) != 0x80;
+        buf_put(want, &at, 4);
+    }
+    buf_free(&mapped);
+    buf_free(&ends);
+}
+
+static void cut_by_bytes(const struct split_bytes *b, const uint8_t *text, const uint32_t *wide, size_t n, size_t room, struct buf *got)
+{
+    struct split_bytes_state s = {0};
+    uint32_t some[64];
+    size_t written;
+
+    for (size_t i = 0; i < n;) {
+        uint32_t was = s.at;
+        i += split_bytes_cut(b, text, wide + i, n - i, &s, some, room, &written);
+        assert_true(written <= room && s.at > was);
+        buf_put(got, some, written * sizeof *some);
+    }
+}
+
+static void bytes_cut_as_mapped_characters(void **state)
+{
+    enum { MOST = 3000 };
+    static const struct split_step sequences[][6] = {
+        {{.kind = SPLIT_STEP_NUMBERS, .rows = true}, STEP("[0-9][0-9][0-9]")}, /* Falcon's */
+        {{.kind = SPLIT_STEP_NUMBERS}, {.kind = SPLIT_STEP_PUNCTUATION, .rows = true}},
+        {STEP("\\p{L}+"), STEP("\u0120[a-z]|\\s+$|[0-9]+")}};
+    static uint8_t text[MOST];
+    uint32_t wide[MOST];
+
+    (void)state;
+    for (size_t f = 0; f < sizeof sequences / sizeof *sequences; f++) {
+        struct reference r[6];
+        struct split_bytes *b;
+        if (make_references(r, sequences[f]) != 2)
+            skip();
+        assert_int_equal(split_bytes_make(&b, sequences[f], 2), 1);
+        for (int i = 0; i < 500; i++) {
+            size_t size = random_text(text, 40 + below(i % 20 ? 200 : MOST - 40)), n = 0;
+            struct buf want = {0}, got = {0};
+            if (i % 7 == 0) /* long rows */
+                memset(text + size / 4, '7', size / 2);
+            for (uint32_t at = 0; at < size; n++) {
+                uint32_t end = at + 1 + below(i % 3 ? 12 : 400);
+                wide[n] = end < size ? end : (uint32_t)size;
+                cut_mapped(r, 2, text, at, wide[n], &want);
+                at = wide[n];
+            }
+            cut_by_bytes(b, text, wide, n, 3 + below(60), &got);
+            assert_int_equal(got.n, want.n);
+            assert_memory_equal(got.p, want.p, got.n);
+            buf_free(&want);
+            buf_free(&got);
+        }
+        split_bytes_free(b);
+        free_references(r, 2);
+    }
+}
+
 static int seed(void **state)
 {
     (void)state;
@@ -418,6 +495,7 @@ int main(void)
         cmocka_unit_test(any_expression_cuts_as_pcre2),
         cmocka_unit_test(the_rest_is_refused),
         cmocka_unit_test(bad_bytes_are_symbols),
+        cmocka_unit_test(bytes_cut_as_mapped_characters),
     };
 
     return cmocka_run_group_tests(tests, seed, NULL);

@@ -61,11 +61,12 @@ static size_t ends_by_scan(const struct split *s, const char *text, size_t n, ui
 
 static size_t ends_by_split(const struct split *s, const char *text, size_t n, uint32_t *ends, size_t room)
 {
-    struct split_state st = {.text = (const uint8_t *)text, .n = n};
+    struct split_state st;
     uint32_t some[1024];
     size_t k = 0;
     int64_t got;
 
+    split_begin(&st, text, n);
     while ((got = split_next(s, &st, some, room, NULL)) > 0) {
         memcpy(ends + k, some, (size_t)got * sizeof *ends);
         k += (size_t)got;
