@@ -30,6 +30,11 @@ int charsmap_read(struct charsmap *m, struct span blob, struct err *e)
         m->units[i] = u[0] | (uint32_t)u[1] << 8 | (uint32_t)u[2] << 16 | (uint32_t)u[3] << 24;
     }
     memcpy(m->texts, blob.p + 4 + n, m->n_texts);
+    for (int c = 0; c < 128; c++) {
+        struct span text;
+        size_t taken;
+        m->plain[c] = c != '\r' && !charsmap_find(m, (struct span){(char[]){(char)c}, 1}, false, &text, &taken);
+    }
     return 0;
 }
 

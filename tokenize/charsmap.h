@@ -15,6 +15,7 @@ struct charsmap {
     uint32_t n_units;
     char *texts;     /* NUL-terminated, one after another */
     uint32_t n_texts;
+    bool plain[128]; /* characters of ASCII but \r that no rule is for */
 };
 
 /* From the bytes of a precompiled_charsmap; nothing at all is no rules.  ERR_FORMAT. */

@@ -226,6 +226,17 @@ static int make_table(struct tokenizer *t, const struct rules *r, struct err *e)
     return chars ? split_to_table(&t->split, steps, chars, n, e) : 0;
 }
 
+/* A Split at what the normalizer has left nothing of finds nothing, as Gemma's at spaces. */
+static void drop_idle_split(struct rules *r)
+{
+    const struct step *last = r->normal.n ? &r->normal.v[r->normal.n - 1] : NULL, *first = r->cut.v;
+
+    if (!last || !r->cut.n || last->kind != STEP_REPLACE || last->is_regex || last->text.n != 1 || first->kind != STEP_SPLIT ||
+        first->is_regex || first->invert || !span_eq(first->text, last->text) || memchr(last->content.p, *last->text.p, last->content.n))
+        return;
+    steps_drop_first(&r->cut);
+}
+
 static int simplify(struct tokenizer *t, const char *pattern, struct err *e)
 {
     struct rules *r = t->rules;
@@ -278,6 +289,7 @@ static int read_root(struct tokenizer *t, const struct node *root, const char *p
     if (r->normal.n)
         TRY(normal_ready(e));
     TRY(read_added(t, node_get(root, "added_tokens"), node_get(node_get(root, "model"), "vocab"), e));
+    drop_idle_split(r);
     return simplify(t, pattern, e);
 }
 

@@ -128,9 +128,9 @@ static int read_chars(struct tokenizer *t, const struct node *m, struct err *e)
     if (!c->prefix && !c->suffix && !t->whole_first) {
         bool all = c->byte_fallback && chars_has_all_bytes(c->byte_id);
         /* A character that leaves nothing behind lets its neighbours join. */
-        r->marks.cuts = vocab_find(&t->vocab, span_of(SPACE_MARK)) >= 0 && (all || c->unknown >= 0);
-        word_marks_find(&r->marks, &t->vocab);
+        bool at_marks = vocab_find(&t->vocab, span_of(SPACE_MARK)) >= 0 && (all || c->unknown >= 0);
         r->joins = all && !bpe_uses(&t->bpe, c->byte_id, 256);
+        word_marks_find(&r->marks, &t->vocab, at_marks, r->joins);
     }
     return chars_finish(c, &t->vocab, e);
 }

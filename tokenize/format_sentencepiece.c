@@ -274,9 +274,8 @@ static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
     if (joins)
         TRY(chars_add_pairs(c, &t->bpe, &t->vocab, m->scores, e));
     mark = trie_find(&c->symbols, SPACE_MARK, 3);
-    t->rules->marks.cuts = mark >= 0 && (uint32_t)mark < m->n;
     t->rules->joins = m->byte_fallback;
-    word_marks_find(&t->rules->marks, &t->vocab);
+    word_marks_find(&t->rules->marks, &t->vocab, mark >= 0 && (uint32_t)mark < m->n, m->byte_fallback);
     return chars_finish(c, &t->vocab, e);
 }
 

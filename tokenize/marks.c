@@ -1,30 +1,38 @@
 #include "tokenize/marks.h"
 
+#include <ctype.h>
+
 static bool is_mark(const uint8_t *p)
 {
     return p[0] == 0xE2 && p[1] == 0x96 && p[2] == 0x81;
 }
 
-void word_marks_find(struct word_marks *m, const struct vocab *v)
+/* Characters of a kind stand in tokens behind much the same ones. */
+static uint8_t kind_of(int c)
 {
+    static const char *const kinds[] = {".,;:!?", "()[]{}<>", "'\"`_"};
+
+    for (int i = 0; i < 3; i++)
+        if (c && strchr(kinds[i], c))
+            return (uint8_t)(1 << i);
+    return islower(c) ? 8 : isupper(c) ? 16 : isdigit(c) ? 32 : c <= ' ' ? 64 : 128;
+}
+
+void word_marks_find(struct word_marks *m, const struct vocab *v, bool at_marks, bool in_ascii)
+{
+    m->at_marks = at_marks;
+    m->cuts = at_marks || in_ascii;
+    for (int c = 0; c < 128; c++)
+        m->kind[c] = kind_of(c);
+    memset(m->joined, in_ascii ? 0 : 0xFF, sizeof m->joined);
     for (uint32_t id = 0; id < v->n; id++) {
         struct span s = vocab_get(v, id);
         const uint8_t *p = (const uint8_t *)s.p;
-        for (size_t i = 1; i + 3 <= s.n; i++)
-            if (is_mark(p + i) && !(i >= 3 && is_mark(p + i - 3)))
+        for (size_t i = 1; i < s.n; i++) {
+            if ((p[i - 1] | p[i]) < 0x80)
+                m->joined[p[i - 1]] |= m->kind[p[i]];
+            else if (i + 3 <= s.n && is_mark(p + i) && !(i >= 3 && is_mark(p + i - 3)))
                 m->crossed[p[i - 1]] = 1;
+        }
     }
-}
-
-size_t word_marks_length(const struct word_marks *m, const uint8_t *p, size_t n)
-{
-    for (size_t i = 1; m->cuts && i + 3 <= n; i++) {
-        const uint8_t *hit = memchr(p + i, 0xE2, n - i);
-        if (!hit || (size_t)(hit - p) + 3 > n)
-            break;
-        i = (size_t)(hit - p);
-        if (is_mark(hit) && !m->crossed[hit[-1]] && !(i >= 3 && is_mark(hit - 3)))
-            return i;
-    }
-    return n;
 }

@@ -29,8 +29,8 @@ void unigram_finish(struct unigram *u, const struct vocab *v)
 {
     int32_t mark = trie_find(&u->trie, SPACE_MARK, 3);
 
-    word_marks_find(&u->marks, v);
-    u->marks.cuts = mark != TRIE_NONE && mark != u->unknown; /* else it would join a run of unknown characters */
+    /* Where the mark has no piece it would join a run of unknown characters. */
+    word_marks_find(&u->marks, v, mark != TRIE_NONE && mark != u->unknown, false);
 }
 
 void unigram_free(struct unigram *u)
@@ -299,9 +299,9 @@ static void look_ahead(const struct unigram *u, const struct word_table *words, 
 {
     const uint8_t *p = (const uint8_t *)text.p;
 
-    a->n = a->next = 0;
-    for (a->cuts[0] = (uint32_t)at; a->n < WORDS_BATCH && at < text.n; a->cuts[++a->n] = (uint32_t)at)
-        at += word_marks_length(&u->marks, p + at, text.n - at);
+    a->next = 0;
+    a->cuts[0] = (uint32_t)at;
+    a->n = at < text.n ? ISA_PICK(word_marks_ends)(&u->marks, p, text.n, &at, a->cuts + 1, WORDS_BATCH) : 0;
     word_batch_begin(&a->batch, text, a->cuts, a->n);
     ISA_PICK(words_seek)(words, &a->batch);
 }

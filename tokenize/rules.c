@@ -86,10 +86,11 @@ static int cut_words(const struct rules *r, struct rules_scratch *s)
     for (size_t i = 0; i < strings_n(&s->pieces); i++) {
         struct span piece = strings_get(&s->pieces, i);
         for (size_t at = 0; at < piece.n;) {
-            uint32_t end;
-            at += word_marks_length(&r->marks, (const uint8_t *)piece.p + at, piece.n - at);
-            end = (uint32_t)((size_t)(piece.p - s->pieces.text.p) + at);
-            TRY(buf_put(&s->ends, &end, sizeof end));
+            uint32_t ends[256], base = (uint32_t)(piece.p - s->pieces.text.p);
+            size_t n = ISA_PICK(word_marks_ends)(&r->marks, (const uint8_t *)piece.p, piece.n, &at, ends, sizeof ends / sizeof *ends);
+            for (size_t k = 0; k < n; k++)
+                ends[k] += base;
+            TRY(buf_put(&s->ends, ends, n * sizeof *ends));
         }
     }
     s->pieces.ends = s->ends;
@@ -109,13 +110,7 @@ int rules_pieces(const struct rules *r, struct rules_scratch *s, struct span tex
 
 int64_t rules_cut(const struct rules *r, struct split_state *st, uint32_t *ends, size_t max)
 {
-    size_t n = 0;
-
-    while (st->at < st->n && n < max) {
-        st->at += word_marks_length(&r->marks, st->text + st->at, st->n - st->at);
-        ends[n++] = (uint32_t)st->at;
-    }
-    return (int64_t)n;
+    return st->at < st->n ? (int64_t)ISA_PICK(word_marks_ends)(&r->marks, st->text, st->n, &st->at, ends, max) : 0;
 }
 
 /* ---- models ---- */

@@ -18,7 +18,7 @@ struct rules {
     enum model_kind model;
     bool sentencepiece;
     uint64_t hash; /* of the file that all this is from */
-    struct word_marks marks; /* MODEL_CHARS: text is cut there */
+    struct word_marks marks; /* MODEL_CHARS */
     bool joins;    /* MODEL_CHARS: long pieces may be cut where no token reaches across */
     struct chars chars;
     struct unigram unigram;

@@ -41,14 +41,24 @@ struct step *steps_add(struct steps *s, enum step_kind kind)
     return &v[s->n++];
 }
 
+static void free_step(struct step *x)
+{
+    free((void *)(uintptr_t)x->text.p);
+    free((void *)(uintptr_t)x->content.p);
+    split_free(&x->split);
+    charsmap_free(&x->map);
+}
+
+void steps_drop_first(struct steps *s)
+{
+    free_step(s->v);
+    memmove(s->v, s->v + 1, --s->n * sizeof *s->v);
+}
+
 void steps_free(struct steps *s)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        free((void *)(uintptr_t)s->v[i].text.p);
-        free((void *)(uintptr_t)s->v[i].content.p);
-        split_free(&s->v[i].split);
-        charsmap_free(&s->v[i].map);
-    }
+    for (size_t i = 0; i < s->n; i++)
+        free_step(&s->v[i]);
     free(s->v);
     memset(s, 0, sizeof *s);
 }

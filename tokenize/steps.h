@@ -66,6 +66,7 @@ struct steps {
 
 /* Appends a zeroed step; NULL: out of memory. */
 struct step *steps_add(struct steps *s, enum step_kind kind);
+void steps_drop_first(struct steps *s);
 void steps_free(struct steps *s);
 /* Appends their names, as tokenizer.json has them, with commas between.  ERR_NOMEM. */
 int steps_names(const struct steps *s, struct buf *out);

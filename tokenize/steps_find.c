@@ -158,12 +158,29 @@ int steps_find(const struct step *s, struct span text, struct buf *matches, stru
     return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for a text") : rc;
 }
 
+/* A byte by a few others, as SentencePiece's files do with spaces. */
+static int replace_byte(char what, struct span with, struct span text, size_t most, struct buf *out, struct err *e)
+{
+    size_t n = ISA_PICK(bytes_count)(what, text), size = text.n + n * with.n - n;
+
+    if (n && size > most)
+        return err_set(e, ERR_LIMIT, "a Replace makes a text of %zu bytes of %zu", size, text.n);
+    if (buf_reserve(out, size + REPLACE_SLACK) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a text");
+    ISA_PICK(bytes_replace)(what, with, text, out->p + out->n);
+    out->n += size;
+    return 0;
+}
+
 int steps_replace(const struct step *s, struct step_scratch *w, struct span text, size_t most, struct buf *out, struct err *e)
 {
     const struct step_match *m;
     size_t begin = 0, n, size = 0;
-    int rc = steps_find(s, text, &w->matches, e);
+    int rc;
 
+    if (!s->is_regex && s->text.n == 1 && s->content.n <= REPLACE_WITH)
+        return replace_byte(*s->text.p, s->content, text, most, out, e);
+    rc = steps_find(s, text, &w->matches, e);
     m = (const struct step_match *)(const void *)w->matches.p;
     n = w->matches.n / sizeof *m;
     for (size_t i = 0; i < n && rc == 0; begin = m[i++].end)

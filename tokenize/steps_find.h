@@ -2,6 +2,7 @@
 #ifndef TOKENIZE_STEPS_FIND_H
 #define TOKENIZE_STEPS_FIND_H
 
+#include "base/isa.h"
 #include "tokenize/steps.h"
 
 /* A part of a text, from the end of the one before it. */
@@ -22,5 +23,10 @@ static inline size_t steps_most(size_t n)
 /* Appends text with what the step looks for replaced by its content.  ERR_LIMIT, before memory is taken: that would be more than
  * `most` bytes. */
 int steps_replace(const struct step *s, struct step_scratch *w, struct span text, size_t most, struct buf *out, struct err *e);
+
+/* How often a byte occurs; and text with at most 8 bytes in its place, written to o, which has room for 16 more. */
+enum { REPLACE_WITH = 8, REPLACE_SLACK = 16 };
+ISA_DECLARE(size_t, bytes_count, (char what, struct span text));
+ISA_DECLARE(void, bytes_replace, (char what, struct span with, struct span text, char *o));
 
 #endif

@@ -115,12 +115,27 @@ static size_t grapheme(const char *p, const char *end)
     return (size_t)n + normal_extends(cp, p + n, end);
 }
 
+/* The length of the ASCII at p that no rule is for, without the last of it if more follows, which may belong to that. */
+static size_t plain_length(const struct charsmap *m, const char *p, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && (unsigned char)p[i] < 0x80 && m->plain[(unsigned char)p[i]])
+        i++;
+    return i && i < n ? i - 1 : i;
+}
+
 static int precompiled(const struct step *s, struct span in, struct buf *out)
 {
     struct span text;
     size_t taken;
 
     for (size_t i = 0, n; i < in.n; i += n) {
+        n = plain_length(&s->map, in.p + i, in.n - i);
+        if (n) {
+            TRY(buf_put(out, in.p + i, n));
+            continue;
+        }
         n = grapheme(in.p + i, in.p + in.n);
         if (n < 6 && charsmap_find(&s->map, (struct span){in.p + i, n}, false, &text, &taken)) {
             TRY(buf_put_span(out, text));
