@@ -28,6 +28,11 @@ void bpe_encode_words(const struct bpe *b, struct bpe_word *words, size_t n)
         encode_short(b, &words[i]);
 }
 
+void bpe_merge_words(const struct bpe *b, struct bpe_word *words, size_t n)
+{
+    b->symbols(b, words, n);
+}
+
 /* ---- long pieces: a heap of candidate pairs over a linked list of symbols ---- */
 
 struct symbol {

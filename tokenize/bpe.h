@@ -43,6 +43,7 @@ struct bpe {
     bool ranked, unreached; /* by bpe_add_ranks; some token outside ASCII got no pair */
     size_t (*join)(const struct bpe *b, uint32_t *id, uint32_t *rank, uint32_t *joined, size_t n);
     void (*words)(const struct bpe *b, struct bpe_word *words, size_t n);
+    void (*symbols)(const struct bpe *b, struct bpe_word *words, size_t n);
     struct bpe_byte_pair *byte_pairs; /* [256][256] */
     struct bpe_crossings crossings;
 };
@@ -82,6 +83,9 @@ void bpe_encode_words(const struct bpe *b, struct bpe_word *words, size_t n);
 /* Joins the symbols ids[0..n-1], which may be numbers that no pair has, in place; their number
  * or ERR_NOMEM.  As fast as bpe_encode. */
 int64_t bpe_merge(const struct bpe *b, struct bpe_scratch *s, uint32_t *ids, size_t n);
+
+/* The same for many words, of which each has `count` <= BPE_SHORT symbols in its ids and then what is left of them. */
+void bpe_merge_words(const struct bpe *b, struct bpe_word *words, size_t n);
 
 /* True if a pair has one of these n ids, of which negative ones do not count. */
 bool bpe_uses(const struct bpe *b, const int64_t *ids, size_t n);

@@ -28,6 +28,7 @@ static int resize(struct bpe *b, uint32_t size, struct err *e)
     b->mask = size - 1;
     b->shift = 64 - (unsigned)__builtin_ctz(size / BPE_LINE);
     b->join = ISA_PICK(bpe_join);
+    b->symbols = ISA_PICK(bpe_symbols);
     for (uint32_t i = 0; i < old_size; i++)
         if (old[i].key)
             *place_of(b, bpe_left(old[i].key), bpe_right(old[i].key)) = old[i];

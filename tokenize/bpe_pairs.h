@@ -139,5 +139,7 @@ int bpe_byte_pairs_begin(struct bpe *b, struct err *e);
 ISA_DECLARE(size_t, bpe_join, (const struct bpe *b, uint32_t *id, uint32_t *rank, uint32_t *joined, size_t n));
 /* Encodes n words by the dense pairs, some of them at a time so that memory is asked early. */
 ISA_DECLARE(void, bpe_words, (const struct bpe *b, struct bpe_word *words, size_t n));
+/* Joins the symbols of n words by any pairs, likewise. */
+ISA_DECLARE(void, bpe_symbols, (const struct bpe *b, struct bpe_word *words, size_t n));
 
 #endif

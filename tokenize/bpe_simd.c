@@ -162,3 +162,79 @@ void ISA_FN(bpe_words)(const struct bpe *b, struct bpe_word *words, size_t n)
             look(b, &s[i]);
     }
 }
+
+/* ---- many at a time, of symbols that are given ---- */
+
+struct symbols {
+    uint32_t rank[64], id[64], joined[64]; /* NOWHERE: of no symbol */
+    struct bpe_word *word;
+    uint64_t live;
+    unsigned at, previous, next;
+    uint32_t n;
+};
+
+static void begin_symbols(const struct bpe *b, struct symbols *s, struct bpe_word *w)
+{
+    s->word = w;
+    s->n = w->count;
+    s->live = ((uint64_t)1 << s->n) - 1;
+    memcpy(s->id, w->ids, s->n * sizeof *s->id);
+    for (size_t i = 0; i + 1 < s->n; i++)
+        s->rank[i] = bpe_pair_rank(b, s->id[i], s->id[i + 1], &s->joined[i]);
+    pad(s->rank, s->n ? s->n - 1 : 0);
+}
+
+static inline void ask(const struct bpe *b, uint32_t left, uint32_t right)
+{
+    if (b->dense)
+        __builtin_prefetch(bpe_dense_line(b, bpe_dense_key(left, right)));
+    else
+        __builtin_prefetch(b->pairs + bpe_line(b, left, right));
+}
+
+/* Joins once and asks for what it leads to; false: nothing is left to join. */
+static inline bool decide_symbols(const struct bpe *b, struct symbols *s)
+{
+    if (lowest(s->rank, s->n, &s->at) == BPE_NO_RANK)
+        return false;
+    s->rank[join_at(&s->live, s->at)] = BPE_NO_RANK;
+    s->id[s->at] = s->joined[s->at];
+    s->previous = previous_of(s->live, s->at);
+    s->next = next_of(s->live, s->at);
+    if (s->next != NOWHERE)
+        ask(b, s->id[s->at], s->id[s->next]);
+    if (s->previous != NOWHERE)
+        ask(b, s->id[s->previous], s->id[s->at]);
+    return true;
+}
+
+static inline void look_symbols(const struct bpe *b, struct symbols *s)
+{
+    s->rank[s->at] = s->next == NOWHERE ? BPE_NO_RANK : bpe_pair_rank(b, s->id[s->at], s->id[s->next], &s->joined[s->at]);
+    if (s->previous != NOWHERE)
+        s->rank[s->previous] = bpe_pair_rank(b, s->id[s->previous], s->id[s->at], &s->joined[s->previous]);
+}
+
+void ISA_FN(bpe_symbols)(const struct bpe *b, struct bpe_word *words, size_t n)
+{
+    struct symbols s[TOGETHER];
+    size_t begun = 0, active = 0;
+
+    for (; active < TOGETHER && begun < n; begun++)
+        begin_symbols(b, &s[active++], &words[begun]);
+    while (active) {
+        for (size_t i = 0; i < active;) {
+            if (decide_symbols(b, &s[i])) {
+                i++;
+                continue;
+            }
+            s[i].word->count = (uint32_t)left_over(s[i].live, s[i].id, s[i].word->ids);
+            if (begun < n)
+                begin_symbols(b, &s[i], &words[begun++]);
+            else if (i != --active)
+                s[i] = s[active];
+        }
+        for (size_t i = 0; i < active; i++)
+            look_symbols(b, &s[i]);
+    }
+}

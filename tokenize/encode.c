@@ -48,7 +48,7 @@ struct encoder *encoder_new(const struct tokenizer *t)
     if (!enc)
         return NULL;
     enc->t = t;
-    enc->together = !t->rules || t->rules->model == MODEL_BYTES;
+    enc->together = !t->rules || t->rules->model == MODEL_BYTES || t->rules->model == MODEL_CHARS;
     enc->seek = ISA_PICK(words_seek);
     enc->put2 = ISA_PICK(words_put2);
     enc->put4 = ISA_PICK(words_put4);
@@ -169,12 +169,17 @@ static void merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
         else
             new[left++] = *w;
     }
-    bpe_encode_words(&enc->t->bpe, new, left);
+    if (enc->t->rules && enc->t->rules->model == MODEL_CHARS)
+        chars_encode_words(&enc->t->rules->chars, &enc->t->bpe, &enc->t->vocab, new, left);
+    else
+        bpe_encode_words(&enc->t->bpe, new, left);
     for (size_t i = 0, k = 0; i < n; i++) {
         struct bpe_word *w = late[i];
         if (w->count)
             continue;
         w->count = new[k++].count;
+        if (!w->count) /* characters of which nothing is left */
+            continue;
         word_table_put(&enc->words, w->p, w->n, w->ids, w->count);
         word_share_put(enc->share, w->p, w->n, w->ids, w->count);
     }

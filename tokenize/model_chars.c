@@ -176,13 +176,10 @@ static size_t put_unknown(const struct chars *c, const uint8_t *p, size_t n, uin
     return 1;
 }
 
-static int64_t encode_pieces(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
-                             const uint8_t *p, size_t n, uint32_t *ids)
+/* The symbols of a piece, to be joined; their number. */
+static size_t symbols_of(const struct chars *c, const uint8_t *p, size_t n, uint32_t *sym)
 {
-    size_t k = 0, count = 0, len;
-    bool after = false;
-    int64_t left;
-    uint32_t *sym = ids;
+    size_t k = 0, len;
 
     for (size_t at = 0; at < n; at += len) {
         int32_t user = c->user.values.n ? trie_longest(&c->user, (const char *)p + at, n - at, &len) : TRIE_NONE;
@@ -190,13 +187,19 @@ static int64_t encode_pieces(const struct chars *c, const struct bpe *b, const s
             len = char_length(p + at, n - at);
         sym[k++] = user == TRIE_NONE ? symbol_of(c, p + at, len) : FROZEN | (uint32_t)user;
     }
-    left = bpe_merge(b, s, sym, k);
-    if (left < 0)
-        return left;
+    return k;
+}
+
+/* The ids of the symbols that are left of a piece, in their place; their number. */
+static size_t ids_of_symbols(const struct chars *c, const struct vocab *v, const uint8_t *p, size_t n, uint32_t *ids, size_t left)
+{
+    size_t count = 0, len;
+    bool after = false;
     /* Ids are never more than bytes, but they may be more than symbols: those move to the end. */
-    sym = ids + (n - (size_t)left);
-    memmove(sym, ids, (size_t)left * sizeof *sym);
-    for (size_t i = 0, at = 0; i < (size_t)left; i++, at += len) {
+    uint32_t *sym = ids + (n - left);
+
+    memmove(sym, ids, left * sizeof *sym);
+    for (size_t i = 0, at = 0; i < left; i++, at += len) {
         uint32_t x = sym[i] & ~(uint32_t)FROZEN;
         int64_t id = x;
         if (x >= c->first_virtual) {
@@ -212,7 +215,7 @@ static int64_t encode_pieces(const struct chars *c, const struct bpe *b, const s
             after = false;
         }
     }
-    return (int64_t)count;
+    return count;
 }
 
 /* ---- Hugging Face ---- */
@@ -257,8 +260,8 @@ static bool falls_back(const struct chars *c, const uint8_t *p, size_t n)
     return c->byte_fallback;
 }
 
-static int64_t encode_merges(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
-                             const uint8_t *p, size_t n, uint32_t *ids)
+/* The tokens of a piece's characters, to be joined; their number. */
+static size_t tokens_of(const struct chars *c, const struct vocab *v, const uint8_t *p, size_t n, uint32_t *ids)
 {
     size_t k = 0, len;
     bool pending = false; /* an unknown token, which comes before the next known one */
@@ -283,11 +286,25 @@ static int64_t encode_merges(const struct chars *c, const struct bpe *b, const s
     }
     if (pending)
         ids[k++] = (uint32_t)c->unknown;
-    return bpe_merge(b, s, ids, k);
+    return k;
 }
+
+/* ---- both ---- */
 
 int64_t chars_encode(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
                      const uint8_t *p, size_t n, uint32_t *ids)
 {
-    return c->sentencepiece ? encode_pieces(c, b, v, s, p, n, ids) : encode_merges(c, b, v, s, p, n, ids);
+    size_t k = c->sentencepiece ? symbols_of(c, p, n, ids) : tokens_of(c, v, p, n, ids);
+    int64_t left = bpe_merge(b, s, ids, k);
+
+    return left < 0 || !c->sentencepiece ? left : (int64_t)ids_of_symbols(c, v, p, n, ids, (size_t)left);
+}
+
+void chars_encode_words(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_word *words, size_t n)
+{
+    for (struct bpe_word *w = words; w < words + n; w++)
+        w->count = (uint32_t)(c->sentencepiece ? symbols_of(c, w->p, w->n, w->ids) : tokens_of(c, v, w->p, w->n, w->ids));
+    bpe_merge_words(b, words, n);
+    for (struct bpe_word *w = words; w < words + n && c->sentencepiece; w++)
+        w->count = (uint32_t)ids_of_symbols(c, v, w->p, w->n, w->ids, w->count);
 }
