@@ -181,7 +181,9 @@ static void begin_symbols(const struct bpe *b, struct symbols *s, struct bpe_wor
     memcpy(s->id, w->ids, s->n * sizeof *s->id);
     for (size_t i = 0; i + 1 < s->n; i++)
         s->rank[i] = bpe_pair_rank(b, s->id[i], s->id[i + 1], &s->joined[i]);
-    pad(s->rank, s->n ? s->n - 1 : 0);
+    if (s->n)
+        s->rank[s->n - 1] = BPE_NO_RANK;
+    pad(s->rank, s->n);
 }
 
 static inline void ask(const struct bpe *b, uint32_t left, uint32_t right)
