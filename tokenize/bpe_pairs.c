@@ -198,10 +198,20 @@ int bpe_finish(struct bpe *b, const struct vocab *v, struct err *e)
 
 bool bpe_uses(const struct bpe *b, const int64_t *ids, size_t n)
 {
-    for (uint32_t i = 0; i <= b->mask; i++)
-        for (size_t k = 0; k < n && b->pairs[i].key; k++)
-            if ((int64_t)bpe_left(b->pairs[i].key) == ids[k] || (int64_t)bpe_right(b->pairs[i].key) == ids[k])
+    int64_t low = INT64_MAX, high = -1;
+
+    for (size_t k = 0; k < n; k++) {
+        low = ids[k] >= 0 && ids[k] < low ? ids[k] : low;
+        high = ids[k] > high ? ids[k] : high;
+    }
+    for (uint32_t i = 0; i <= b->mask; i++) {
+        int64_t left = bpe_left(b->pairs[i].key), right = bpe_right(b->pairs[i].key);
+        if (!b->pairs[i].key || ((left < low || left > high) && (right < low || right > high)))
+            continue;
+        for (size_t k = 0; k < n; k++)
+            if (left == ids[k] || right == ids[k])
                 return true;
+    }
     return false;
 }
 
