@@ -175,6 +175,15 @@ static inline bits block_any(struct block b, int c)
 }
 #endif
 
+/* Copies n bytes, as whole BLOCK_COPY; returns where they end. */
+enum { BLOCK_COPY = 16 };
+static inline char *block_copy(char *to, const char *from, size_t n)
+{
+    for (size_t i = 0; i < n; i += BLOCK_COPY)
+        memcpy(to + i, from + i, BLOCK_COPY);
+    return to + n;
+}
+
 /* Appends base + i for each set bit i of b; writes up to 63 beyond the end. */
 static inline uint32_t *put_positions(uint32_t *out, bits b, uint32_t base)
 {

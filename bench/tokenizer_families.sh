@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Families of tokenizers by their normalizers and pre-tokenizers: quern and gigatoken in turns, on the same bytes.
 # FILES='NAME=FILE ...': published files to be measured too.  ONLY=DeepSeek: families of that name.  CODE: a file of code.
-# The families' own files cannot be had from here: a file with the merges of cl100k_base stands for each.
+# The families' own files cannot be had from here: a file with the merges of cl100k_base stands for each; for those whose tokens are
+# made of characters, and for Unigram, one that is trained on the same texts.
 TMPDIR=/dev/shm . bench/lib.sh
 data=$SHARED/data MB=${MB:-12}
 if [ ! -r "$data/text/prose/books-dev.jsonl.zst" ] || [ -z "${PEERS-}" ]; then
@@ -30,8 +31,13 @@ write("english", (t for t in texts("books") if share(t, "\0", "\x7f") >= 0.99))
 write("chinese", (t for n in ("man", "docs") for t in texts(n) if share(t, "\u4e00", "\u9fff") > .2 and share(t, "\u3040", "\u30ff") < .02))
 PY
 cat ${CODE:-"$data"/tokenizers/texts/code_* "$data"/tokenizers/texts/html_page.txt} >"$T/code" || exit 1
+for of in english code chinese; do
+    head -c 4000000 "$T/$of" | iconv -c -f UTF-8 -t UTF-8 2>/dev/null
+done >"$T/train"
+quern tokenizer train -q --model byte-fallback --vocab-size 64000 -o "$T/chars.json" "$T/train" || exit 1
+quern tokenizer train -q --model unigram --vocab-size 32000 -o "$T/unigram.json" "$T/train" || exit 1
 RAYON_NUM_THREADS=1 "$PEERS" - "$B/bench/tokenize_bench" "$data/tokenizers/hf/cl100k-derived/tokenizer.json" "$T" "${ONLY-}" ${FILES-} <<'PY'
-import json, statistics, subprocess, sys, time
+import base64, json, statistics, subprocess, sys, time
 import gigatoken
 bench, merges, tmp, only, *files = sys.argv[1:]
 model = json.load(open(merges, encoding="utf-8"))
@@ -40,6 +46,38 @@ for f in json.load(open("tests/data/tokenizer/families.json", encoding="utf-8"))
     if "pre_tokenizer" in f:
         path = families[f["name"]] = f"{tmp}/{len(families)}.json"
         json.dump({**model, "normalizer": f["normalizer"], "pre_tokenizer": f["pre_tokenizer"]}, open(path, "w"))
+def field(message, wanted):
+    """The bytes of a field of a protobuf message."""
+    at = 0
+    def number():
+        nonlocal at
+        n = shift = 0
+        while True:
+            n |= (message[at] & 127) << shift
+            shift += 7
+            at += 1
+            if message[at - 1] < 128:
+                return n
+    while at < len(message):
+        key = number()
+        size = number() if key & 7 in (0, 2) else 8 if key & 7 == 1 else 4
+        if key & 7 == 0:
+            continue
+        if key >> 3 == wanted:
+            return message[at:at + size]
+        at += size
+spm = open(merges.split("/hf/")[0] + "/sentencepiece/sp8k_unigram_nmt_nfkc.model", "rb").read()
+charsmap = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(field(field(spm, 3), 2)).decode()}
+replace = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+meta = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True}
+for name, of, normalizer, pre in (
+        ("Gemma 2 and 3", "chars", replace, {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False}),
+        ("Llama 2, Mistral 7B", "chars", {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": "\u2581"}, replace]}, None),
+        ("T5", "unigram", charsmap, {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, meta]}),
+        ("XLM-R", "unigram", {"type": "Sequence", "normalizers": [charsmap, {"type": "Strip", "strip_left": False, "strip_right": True},
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]}, meta)):
+    path = families[name] = f"{tmp}/{len(families)}.json"
+    json.dump({**json.load(open(f"{tmp}/{of}.json", encoding="utf-8")), "normalizer": normalizer, "pre_tokenizer": pre}, open(path, "w"))
 families.update(f.split("=", 1) for f in files)
 for name, path in families.items():
     if only not in name:

@@ -324,13 +324,15 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         if (a.next == a.n) {
             word_table_make_room(words);
             look_ahead(u, words, text, at, &a);
+            if ((rc = buf_reserve(out, (size_t)(a.cuts[a.n] - a.cuts[0]) * (size_t)width)) < 0)
+                break;
         }
+        x = word_batch_find(words, &a.batch, a.next, &count);
         n = a.cuts[++a.next] - at;
-        x = n <= WORD_LONGEST ? word_table_find(words, p + at, n, &count) : NULL;
+        if (!x && n <= WORD_LONGEST)
+            x = word_table_find(words, p + at, n, &count);
         if (x && fabs(sum) < (double)((uint64_t)1 << word_id(x, 0)) && fabs(sum) < most) {
-            rc = buf_reserve(out, count * (size_t)width);
-            if (rc == 0)
-                out->n = (size_t)(put_known(u, x, count, &sum, out->p + out->n, width) - out->p);
+            out->n = (size_t)(put_known(u, x, count, &sum, out->p + out->n, width) - out->p);
             continue;
         }
         s->ids.n = 0;
@@ -339,9 +341,7 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         if (rc == 0)
             rc = new_word(u, s, x ? NULL : words, p + at, n, &sum, ids);
         count = rc > 0 ? (size_t)rc : 0;
-        if (rc >= 0)
-            rc = buf_reserve(out, count * (size_t)width);
-        for (size_t i = 0; rc >= 0 && i < count; i++)
+        for (size_t i = 0; i < count; i++)
             out->n = (size_t)(put_id(out->p + out->n, ids[i], width) - out->p);
     }
     if (rc >= 0)

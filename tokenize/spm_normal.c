@@ -55,8 +55,10 @@ enum { CHUNK = 1 << 16 };
  * o has room for three bytes a byte. */
 static char *put_plain(const struct spm_normal *s, struct span *in, char *o, bool *space)
 {
-    const char *p = in->p, *end = in->p + in->n, *stop = in->n < CHUNK ? end : p + CHUNK;
+    const char *p, *end = in->p + in->n, *stop = in->n < CHUNK ? end : in->p + CHUNK;
 
+    o = ISA_PICK(spm_put_plain)(s, in, CHUNK, o, space);
+    p = in->p;
     while (p < stop && (unsigned char)*p < 128 && s->plain[(unsigned char)*p] &&
            (p + 1 == end || (unsigned char)p[1] < 128)) {
         if (*p == ' ') {

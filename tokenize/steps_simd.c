@@ -13,30 +13,22 @@ size_t ISA_FN(bytes_count)(char what, struct span text)
     return n;
 }
 
-/* Copies n bytes of 64 as 16 and 16 more; returns the end. */
-static inline char *copy(char *o, const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i += 16)
-        memcpy(o + i, p + i, 16);
-    return o + n;
-}
-
 void ISA_FN(bytes_replace)(char what, struct span with, struct span text, char *o)
 {
     uint64_t x = 0;
     size_t at = 0;
 
     memcpy(&x, with.p, with.n);
-    for (; text.n - at >= 64 + 16; at += 64) {
+    for (; text.n - at >= 64 + BLOCK_COPY; at += 64) {
         size_t from = at;
         for (bits hits = block_in(block_load((const uint8_t *)text.p + at), what, 1); hits; hits &= hits - 1) {
             size_t hit = at + (size_t)__builtin_ctzll(hits);
-            o = copy(o, text.p + from, hit - from);
+            o = block_copy(o, text.p + from, hit - from);
             memcpy(o, &x, sizeof x);
             o += with.n;
             from = hit + 1;
         }
-        o = copy(o, text.p + from, at + 64 - from);
+        o = block_copy(o, text.p + from, at + 64 - from);
     }
     for (; at < text.n; at++) {
         if (text.p[at] != what) {

@@ -127,6 +127,19 @@ static inline void word_batch_begin(struct word_batch *b, struct span text, cons
     b->seconds = 0;
 }
 
+/* The ids of piece i of a batch that was sought, a short one, if it stands at the beginning of its set; NULL: word_table_find tells. */
+static inline const uint8_t *word_batch_find(const struct word_table *w, const struct word_batch *b, size_t i, size_t *count)
+{
+    const struct known_word *x = (const struct known_word *)(const void *)((const char *)w->words + b->at[i][0]);
+
+    for (int k = 0; k < 2 && b->cuts[i + 1] - b->cuts[i] <= WORDS_SHORT; k++)
+        if (memcmp(x[k].key, b->key[i], sizeof x->key) == 0 && x[k].n != WORDS_STORED) {
+            *count = x[k].n;
+            return x[k].ids;
+        }
+    return NULL;
+}
+
 /* Begins to look for the pieces of b that have not been sought. */
 ISA_DECLARE(void, words_seek, (const struct word_table *w, struct word_batch *b));
 /* Writes ids of two or four bytes to o up to b->n or a piece, b->next, that is not where it is looked
