@@ -63,7 +63,7 @@ int buf_reserve(struct buf *b, size_t extra)
     return 0;
 }
 
-int buf_put(struct buf *b, const void *p, size_t n)
+int buf_put_slowly(struct buf *b, const void *p, size_t n)
 {
     TRY(buf_reserve(b, n));
     if (n)
@@ -73,19 +73,9 @@ int buf_put(struct buf *b, const void *p, size_t n)
     return 0;
 }
 
-int buf_putc(struct buf *b, char c)
-{
-    return buf_put(b, &c, 1);
-}
-
 int buf_puts(struct buf *b, const char *cstr)
 {
     return buf_put(b, cstr, strlen(cstr));
-}
-
-int buf_put_span(struct buf *b, struct span s)
-{
-    return buf_put(b, s.p, s.n);
 }
 
 int buf_printf(struct buf *b, const char *fmt, ...)

@@ -71,10 +71,19 @@ struct buf {
  * look at the last, or at `failed`. */
 int buf_reserve(struct buf *b, size_t extra);
 /* Appends; same errors as buf_reserve. */
-int buf_put(struct buf *b, const void *p, size_t n);
-int buf_putc(struct buf *b, char c);
+int buf_put_slowly(struct buf *b, const void *p, size_t n); /* buf_put where there is no room yet */
+static inline int buf_put(struct buf *b, const void *p, size_t n)
+{
+    if (__builtin_expect(b->failed || b->max || n >= b->cap - b->n || !n, 0))
+        return buf_put_slowly(b, p, n);
+    memcpy(b->p + b->n, p, n);
+    b->n += n;
+    b->p[b->n] = '\0';
+    return 0;
+}
+static inline int buf_putc(struct buf *b, char c) { return buf_put(b, &c, 1); }
 int buf_puts(struct buf *b, const char *cstr);
-int buf_put_span(struct buf *b, struct span s);
+static inline int buf_put_span(struct buf *b, struct span s) { return buf_put(b, s.p, s.n); }
 int buf_printf(struct buf *b, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static inline void buf_clear(struct buf *b) { b->n = 0; }

@@ -47,26 +47,35 @@ static int cut_piece(const struct step *s, struct step_scratch *w, struct span t
     return put_parts(text, m, n, behavior, out);
 }
 
+static bool is_mark(struct span mark, const char *p, const char *end)
+{
+    return *p == *mark.p && (size_t)(end - p) >= mark.n && memcmp(p, mark.p, mark.n) == 0;
+}
+
 static int metaspace(const struct step *s, struct span text, bool first, struct strings *out)
 {
-    size_t begin = out->text.n, mark = s->text.n;
-    bool has = text.n && (*text.p == ' ' || (text.n >= mark && memcmp(text.p, s->text.p, mark) == 0));
+    struct span mark = s->text;
+    size_t begin = out->text.n;
+    const char *p = text.p, *end = text.p + text.n;
+    char *o;
 
-    if (!has && (s->scheme == SCHEME_ALWAYS || (s->scheme == SCHEME_FIRST && first)))
-        TRY(buf_put_span(&out->text, s->text));
-    TRY(buf_reserve(&out->text, text.n * mark));
-    for (size_t i = 0; i < text.n;) {
-        bool is_mark = text.p[i] == *s->text.p && text.n - i >= mark && memcmp(text.p + i, s->text.p, mark) == 0;
-        if (text.p[i] == ' ' || is_mark) {
-            if (s->single && out->text.n > begin)
-                TRY(strings_end(out));
-            memcpy(out->text.p + out->text.n, s->text.p, mark);
-            out->text.n += mark;
-            i += is_mark ? mark : 1;
-        } else {
-            out->text.p[out->text.n++] = text.p[i++];
+    if (!(text.n && (*p == ' ' || is_mark(mark, p, end))) && (s->scheme == SCHEME_ALWAYS || (s->scheme == SCHEME_FIRST && first)))
+        TRY(buf_put_span(&out->text, mark));
+    TRY(buf_reserve(&out->text, text.n * mark.n));
+    o = out->text.p + out->text.n;
+    while (p < end) {
+        if (*p != ' ' && !is_mark(mark, p, end)) {
+            *o++ = *p++;
+            continue;
         }
+        out->text.n = (size_t)(o - out->text.p);
+        if (s->single && out->text.n > begin)
+            TRY(strings_end(out));
+        p += *p == ' ' ? 1 : mark.n;
+        memcpy(o, mark.p, mark.n);
+        o += mark.n;
     }
+    out->text.n = (size_t)(o - out->text.p);
     return out->text.n > begin ? strings_end(out) : 0;
 }
 

@@ -333,7 +333,7 @@ static int examples_of(struct task_maker *m, const struct node *doc, struct node
 static int put_example(struct task_maker *m, const struct node *doc, struct arena *a, struct buf *out, struct err *e)
 {
     const struct task_fields *f = &m->shot;
-    struct span *choice = NULL, text, answer;
+    struct span *choice = NULL, text = {NULL, 0}, answer = {NULL, 0};
     struct node *q, *t;
     int64_t n = 0;
 
@@ -376,7 +376,7 @@ static int put_example(struct task_maker *m, const struct node *doc, struct aren
 static int put_before(struct task_maker *m, const struct node *doc, struct arena *a, struct buf *out, struct err *e)
 {
     struct node **example = arena_calloc(a, (size_t)m->shots + 1, sizeof *example), *text;
-    struct span s;
+    struct span s = {NULL, 0};
 
     if (!example)
         return no_memory(e);
