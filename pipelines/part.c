@@ -188,6 +188,8 @@ static struct feed closed_feed(struct runner *r)
         f.judge = (struct judge){read_answer, r};
     if (!r->pass->number && r->c->plan->source.kind.source)
         f.source = &r->source;
+    else if (!r->pass->number)
+        f.text_key = r->c->plan->text_key;
     return f;
 }
 

@@ -219,6 +219,8 @@ int plan_settle(struct plan *p, struct err *e)
         TRY(check_branch(p, &p->branch[i], e));
     if (p->columns && p->source.kind.source)
         return err_set(e, ERR_ARG, "columns are those of inputs in Parquet; a plan that begins with a format has none");
+    if (p->text_key && p->source.kind.source)
+        return err_set(e, ERR_ARG, "json-key is of JSON lines; a plan that begins with a format has none");
     if (p->rejects_full && !p->rejects)
         return err_set(e, ERR_ARG, "rejects-full says more in rejects, which is not given");
     if (p->report && !p->stats)
@@ -404,6 +406,8 @@ static int describe(struct buf *out, const struct plan *p)
                    p->rejects ? p->rejects : ""));
     if (p->columns)
         TRY(buf_printf(out, "columns %s\n", p->columns));
+    if (p->text_key)
+        TRY(buf_printf(out, "json-key %s\n", p->text_key));
     if (p->rejects_full)
         TRY(buf_puts(out, "rejects-full\n"));
     if (p->source.kind.source)

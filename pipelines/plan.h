@@ -56,6 +56,7 @@ struct plan {
     int n_inputs;
     int64_t row_group;   /* rows of one in Parquet that is written; 0: as ever */
     const char *columns; /* of inputs in Parquet that are read, commas between; NULL: all */
+    const char *text_key; /* of JSON lines; NULL: "text" */
     struct plan_node source; /* kind.source NULL: the inputs are JSON lines */
     struct plan_branch *branch; /* branch 0 is the plan's own */
     int n_branches;

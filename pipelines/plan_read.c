@@ -385,7 +385,8 @@ static int read_plan(struct plan *p, const struct node *root, char *const *input
         return plan_no_memory(e);
     p->n_branches = 1;
     const struct opt opts[] = {
-        OPT_STR(0, "columns", &p->columns, "", ""), OPT_STR(0, "output", &p->branch->output, "", ""),
+        OPT_STR(0, "columns", &p->columns, "", ""), OPT_STR(0, "json-key", &p->text_key, "", ""),
+        OPT_STR(0, "output", &p->branch->output, "", ""),
         OPT_INT(0, "row-group-size", &p->row_group, 0, PARQUET_GROUP_ROWS_MAX, ""), OPT_STR(0, "rejects", &p->rejects, "", ""),
         OPT_FLAG(0, "rejects-full", &p->rejects_full, ""),
         OPT_STR(0, "stats", &p->stats, "", ""), OPT_STR(0, "report", &p->report, "", ""), OPT_STR(0, "work", &p->work, "", ""),

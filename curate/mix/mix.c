@@ -195,7 +195,7 @@ static int read_item(struct mix *m, struct reader *r, int thread, int i, struct 
     doc_init(&d, &r->block.arena);
     d.file = it->file;
     d.offset = it->offset;
-    rc = doc_parse(&d, r->json, it->line, e);
+    rc = doc_parse_key(&d, r->json, it->line, m->feed.text_key, e);
     if (rc == 0)
         rc = see(m, &d, r->block.first + (uint64_t)i, &s, e);
     if (rc == ERR_FORMAT || rc == ERR_LIMIT) {
@@ -203,7 +203,9 @@ static int read_item(struct mix *m, struct reader *r, int thread, int i, struct 
         return 0;
     }
     TRY(rc);
-    s.line = it->line.n + 1;
+    buf_clear(&r->line);
+    rc = d.line.p ? 0 : doc_write(&d, &r->line);
+    s.line = d.line.p ? it->line.n + 1 : r->line.n;
     r->docs++;
     r->known += s.known;
     r->bytes += d.text.n;
@@ -211,8 +213,7 @@ static int read_item(struct mix *m, struct reader *r, int thread, int i, struct 
         count_doc(m, &s, &r->sum, &r->picks, &rc);
         return rc < 0 ? err_set(e, rc, "out of memory") : 0;
     }
-    buf_clear(&r->line);
-    if (buf_put_span(&r->line, it->line) < 0 || buf_putc(&r->line, '\n') < 0)
+    if (rc < 0 || (d.line.p && (buf_put_span(&r->line, it->line) < 0 || buf_putc(&r->line, '\n') < 0)))
         return err_set(e, ERR_NOMEM, "out of memory for a line");
     return place_doc(m, thread, &s, buf_span(&r->line), &r->sum, e);
 }
@@ -306,7 +307,7 @@ static int read_source(struct mix *m, struct mix_source *s, struct err *e)
     struct err unused;
 
     m->source = s;
-    m->feed = (struct feed){.lines = {.paths = s->files, .n_paths = s->n_files, .columns = m->c->columns}};
+    m->feed = (struct feed){.lines = {.paths = s->files, .n_paths = s->n_files, .columns = m->c->columns}, .text_key = m->c->text_key};
     pool_run(m->c->jobs, read_thread, m, &unused); /* fewer threads do it as well */
     m->read += (double)lines_consumed(&m->feed.lines);
     feed_close(&m->feed);

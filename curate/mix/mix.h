@@ -12,6 +12,7 @@
 #include "base/opt.h"
 #include "base/parquet_write.h"
 #include "base/run_files.h"
+#include "curate/stream/feed.h"
 
 enum mix_unit { MIX_BYTES, MIX_TOKENS, MIX_DOCUMENTS };
 enum mix_by { MIX_SHARE, MIX_EPOCHS };
@@ -22,6 +23,7 @@ struct mix_conf {
     char *const *inputs;     /* all one source of weight 1 */
     int n_inputs;
     const char *columns;     /* of Parquet; NULL: all */
+    const char *text_key;    /* NULL: "text" */
     int64_t row_group;       /* rows of one in Parquet that is written; 0: as ever */
     int by, unit, key, order;
     double budget;           /* in units; 0: none */
@@ -44,7 +46,7 @@ void mix_conf_init(struct mix_conf *c);
     OPT_FILES('s', "source", &(c).sources, "WEIGHT:FILE", "a file and its weight; give it for each file", \
               OPT_NAMES_TAGGED), \
     OPT_IN(0, "plan", &(c).plan, "FILE", "YAML with a list of sources: name, weight, files"),                   \
-    LINES_OPTS(c),                                                                                               \
+    FEED_OPTS(c),                                                                                                \
     OPT_ENUM(0, "by", &(c).by, "share|epochs", "weights are shares of the output, or times to take a source"),   \
     OPT_NUM('b', "budget", &(c).budget, 0, 1e18, "how much to write; 0: as much as there is without repeating"), \
     OPT_NUM(0, "max-epochs", &(c).max_epochs, 1, 1e6, "refuse a budget that repeats a source more often"),       \

@@ -386,7 +386,8 @@ int corpus_read(struct corpus_stats *c, const struct corpus_conf *conf, struct e
 {
     struct counter w = {.c = c, .conf = conf};
     struct stage stage = {&ops, &w};
-    struct feed feed = {.lines = {.paths = conf->inputs, .n_paths = conf->n_inputs, .columns = conf->columns}};
+    struct feed feed = {.lines = {.paths = conf->inputs, .n_paths = conf->n_inputs, .columns = conf->columns},
+                        .text_key = conf->text_key};
     struct flows flows;
     struct pass_conf pc = {.stages = &stage, .n_stages = 1, .last = 1, .feed = &feed, .jobs = conf->jobs, .flows = &flows,
                            .tell = pass_show};

@@ -15,6 +15,7 @@
 #include "base/opt.h"
 #include "curate/report/sketch.h"
 #include "curate/report/source_stats.h"
+#include "curate/stream/feed.h"
 #include "curate/stream/stage.h"
 
 enum { CORPUS_NAMES = 1000, CORPUS_GROUPS = 1000, CORPUS_SKETCHES = 8192, CORPUS_NAME_BYTES = 256 };
@@ -26,6 +27,7 @@ struct corpus_conf {
     char *const *inputs; /* none: standard input */
     int n_inputs, jobs;
     const char *columns; /* of Parquet; NULL: all */
+    const char *text_key; /* NULL: "text" */
     const char *by;    /* field to break down by; NULL: none.  "host": of the URL, if there is no such field */
     int64_t max_hosts; /* different hosts that are counted exactly */
     int64_t top;       /* hosts and groups that are shown; 0: all */
@@ -42,7 +44,7 @@ void corpus_conf_init(struct corpus_conf *c);
 
 #define CORPUS_OUT_OPTS(c)                                                                          \
     CORPUS_OPTS(c),                                                                                 \
-    LINES_OPTS(c),                                                                                  \
+    FEED_OPTS(c),                                                                                   \
     OPT_FLAG(0, "json", &(c).json, "print JSON"),                                                   \
     OPT_OUT('o', "output", &(c).output, "FILE", "write here")
 

@@ -79,8 +79,14 @@ static int no_object(struct span line, struct err *e)
 
 int doc_parse(struct doc *d, struct json_reader *r, struct span line, struct err *e)
 {
+    return doc_parse_key(d, r, line, NULL, e);
+}
+
+int doc_parse_key(struct doc *d, struct json_reader *r, struct span line, const char *text_key, struct err *e)
+{
+    const char *wanted = text_key ? text_key : "text";
+    bool renamed = strcmp(wanted, "text") != 0, has_text = false, other = false;
     const struct json_field *f;
-    bool has_text = false;
     int n;
 
     line = json_without_mark(line);
@@ -98,20 +104,24 @@ int doc_parse(struct doc *d, struct json_reader *r, struct span line, struct err
         if (!key.p)
             return err_set(e, ERR_NOMEM, "out of memory");
         d->field[d->n_fields++] = (struct doc_field){.key = key, .raw = f[i].raw};
-        if (span_is(key, "text")) {
+        other |= renamed && span_is(key, "text");
+        if (span_is(key, wanted)) {
             if (f[i].type != JSON_STRING)
-                return err_set(e, ERR_FORMAT, "\"text\" is not a string");
+                return err_set(e, ERR_FORMAT, "\"%s\" is not a string", wanted);
             TRY(decode(d, f[i].raw, &d->text, e));
+            d->field[i].key = span_of("text");
             has_text = true;
         } else if (span_is(key, "id")) {
             TRY(take_id(d, f[i].type, f[i].raw, e));
         }
     }
     if (!has_text)
-        return json_lacks_text(f, n, "text", "", e);
+        return json_lacks_text(f, n, wanted, "; --json-key names another", e);
+    if (other)
+        return err_set(e, ERR_FORMAT, "the document has \"text\" beside \"%s\"", wanted);
     if (!d->id.p)
         TRY(default_id(d, e));
-    d->line = line;
+    d->line = renamed ? (struct span){0} : line;
     return 0;
 }
 

@@ -32,6 +32,8 @@ struct doc {
  * ERR_FORMAT: not an object, no text, text or id of another type.  d->arena must be
  * set; file and offset are the caller's. */
 int doc_parse(struct doc *d, struct json_reader *r, struct span line, struct err *e);
+/* The same of a line that has its text under another key (NULL: "text"), which becomes "text". */
+int doc_parse_key(struct doc *d, struct json_reader *r, struct span line, const char *text_key, struct err *e);
 /* An empty document in arena. */
 void doc_init(struct doc *d, struct arena *arena);
 

@@ -319,7 +319,8 @@ int driver_run(const struct driver_conf *c, struct driver_result *res, struct er
 
     file_set_row_group(c->row_group);
     r.feed = (struct feed){.lines = {.paths = c->inputs, .n_paths = c->n_inputs, .columns = c->columns,
-                                     .max_line = (uint64_t)c->max_line}, .source = c->source};
+                                     .max_line = (uint64_t)c->max_line},
+                           .text_key = c->text_key, .source = c->source};
     if (flows_init(&r.flows, c->n_stages) < 0)
         return err_set(e, ERR_NOMEM, "out of memory");
     rc = run_all(&r, e);

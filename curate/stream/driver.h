@@ -13,6 +13,7 @@
 #include "base/parquet_write.h"
 #include "base/tool.h"
 #include "comm/comm.h"
+#include "curate/stream/feed.h"
 #include "curate/stream/source.h"
 #include "curate/stream/stage.h"
 
@@ -20,6 +21,7 @@ struct driver_conf {
     char *const *inputs; /* file names; n_inputs 0 means standard input */
     int n_inputs;
     const char *columns; /* of inputs in Parquet that are read, commas between; NULL: all */
+    const char *text_key; /* of JSON lines; NULL: "text" */
     const struct source *source; /* NULL: JSON lines from the inputs */
     struct stage *stages;
     int n_stages;
@@ -49,9 +51,9 @@ int driver_run(const struct driver_conf *c, struct driver_result *r, struct err 
 
 #define REJECTS_HELP "write a JSON line for each dropped document: id, reason, url, file and offset"
 #define REJECTS_FULL_HELP "with --rejects: the whole document too, as it came"
-/* The options that every stage has: --columns and those for what is written. */
+/* The options that every stage has: those for what is read and for what is written. */
 #define DRIVER_OPTS(c)                                                         \
-    LINES_OPTS(c),                                                             \
+    FEED_OPTS(c),                                                              \
     DRIVER_OUT_OPTS(c)
 /* -o, --rejects, --rejects-full, --stats. */
 #define DRIVER_OUT_OPTS(c)                                                         \

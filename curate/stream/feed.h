@@ -47,8 +47,14 @@ struct judge {
     void *of;
 };
 
+/* What the tools that read documents have: --columns, --json-key. */
+#define FEED_OPTS(c)                                                           \
+    LINES_OPTS(c),                                                             \
+    OPT_STR(0, "json-key", &(c).text_key, "KEY", "where a document has its text, which becomes \"text\" [text]")
+
 struct feed {
     struct lines_in lines; /* of files; its block_bytes holds for all feeds */
+    const char *text_key;  /* of lines: doc_parse_key's */
     const struct source *source;
     struct spool *spool; /* frames, of which each piece is a block, */
     char *const *kept;   /*   or those of the files of these names, */

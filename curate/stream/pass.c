@@ -184,7 +184,7 @@ static int make_one(struct worker *w, struct item *it, struct slot *s, struct er
         f->source->ops->item_free(f->source->state, it->raw);
         it->raw = NULL;
     } else {
-        rc = doc_parse(&s->d, w->json, it->line, e);
+        rc = doc_parse_key(&s->d, w->json, it->line, f->spool || f->kept ? NULL : f->text_key, e);
     }
     return note_bad(w, s, rc, e);
 }

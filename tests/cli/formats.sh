@@ -66,7 +66,7 @@ printf '{"messages":[{"role":"user","content":"Hello"}]}\n' >chat.jsonl
 cat docs.jsonl chat.jsonl >some.jsonl
 printf '{"id":"1","content":"Hello","title":"A"}\n' >keys.jsonl
 status 'a chat among documents' 1 quern clean some.jsonl
-has 'is named' err 'no "text" in the document but "messages", a chat: join its turns into one "text" first; skipped'
+has 'is named' err 'no "text" in the document but "messages", a chat: join its turns into one "text" first; --json-key names another; skipped'
 status 'lines of chats alone' 3 quern clean chat.jsonl -o chat.out --rejects chat.rej
 has 'are no run with nothing in it' err 'none of 1 records is a document: nothing is written'
 absent 'and are not published' chat.out chat.rej
@@ -82,6 +82,29 @@ absent 'which publish nothing either' chat.tok plan.jsonl
 status 'lines with another key' 3 quern tokenize --tokenizer tok.json --output-prefix keys keys.jsonl
 has 'are told which they have' err 'no "text" in the document but "content", "title"; --json-keys names another'
 status 'and are read by it' 0 quern tokenize --tokenizer tok.json --json-keys content --output-prefix keys keys.jsonl
+# documents with their texts under another key
+for i in 1 2 3 4; do printf '{"id":"%s","content":"The mill  of %s grinds\\u00a0the grain, and the grain feeds the mill.","n":%s}\n' $i $((i % 3)) $i; done >content.jsonl
+sed 's/"content"/"text"/' content.jsonl >text.jsonl
+status 'documents of another key' 3 quern clean content.jsonl
+has 'are told how to name it' err 'no "text" in the document but "content"; --json-key names another; skipped'
+for tool in clean 'filter --preset gopher-quality' 'dedup exact' 'dedup fuzzy' 'mix --order input' 'langid'; do
+    # shellcheck disable=SC2086
+    quern $tool -q text.jsonl -o want 2>/dev/null
+    # shellcheck disable=SC2086
+    status "$tool reads it" 0 quern $tool -q --json-key content content.jsonl -o got
+    same 'and writes text' want got
+done
+same 'stats of it' <(quern stats text.jsonl) <(quern stats --json-key content content.jsonl)
+printf 'input: [content.jsonl]\njson-key: content\noutput: plan.jsonl\nwork: keys.work\nstages:\n  - clean\n  - dedup fuzzy\n  - clean\n' >plan.yaml
+status 'a plan reads it' 0 quern curate plan.yaml
+quern clean -q text.jsonl | quern dedup fuzzy -q >want
+same 'and goes on with text' want plan.jsonl
+printf '{"id":"1","content":"a","text":"b"}\n{"id":"2","content":5}\n{"id":"3","text":"c"}\n{"id":"4","content":"d"}\n' >both.jsonl
+status 'both keys, no string, none' 1 quern clean --json-key content both.jsonl
+has 'both' err 'the document has "text" beside "content"'
+has 'no string' err '"content" is not a string'
+has 'none' err 'no "content" in the document but "text"; --json-key names another'
+equal 'the rest' '{"id":"4","text":"d"}' "$(cat out)"
 : >nothing.jsonl
 status 'an empty input is fine' 0 quern clean nothing.jsonl
 
