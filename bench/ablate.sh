@@ -2,7 +2,7 @@
 # What `quern ablate` finds of a corpus of books and six that are spoiled, and of halves of one corpus.  Takes an hour.
 #   TOKENS: that each model is trained on; MB: of each corpus; WIDTH, SEEDS; PAIRS, HALF_TOKENS: of halves.
 . bench/lib.sh
-MB=${MB:-10} TOKENS=${TOKENS:-4000000} WIDTH=${WIDTH:-64} SEEDS=${SEEDS:-3} PAIRS=${PAIRS:-20} HALF_TOKENS=${HALF_TOKENS:-150016}
+MB=${MB:-10} TOKENS=${TOKENS:-3000000} WIDTH=${WIDTH:-128} SEEDS=${SEEDS:-3} PAIRS=${PAIRS:-20} HALF_TOKENS=${HALF_TOKENS:-150000}
 prose=$SHARED/data/text/prose
 if [ ! -r "$prose/books-dev.jsonl.zst" ]; then
     row ablate - - "left out: no $prose/books-dev.jsonl.zst"
@@ -45,7 +45,12 @@ def foreign(length):
     while len(text) < length:
         text += chance.choice(german) + "\n"
     return text[:length]
-FURNITURE = "Home | News | Sport | About us | Contact\nShare this page: Twitter - Facebook - E-mail\nSign up for our free weekly newsletter today!"
+FURNITURE = """Home | News | Sport | Weather | About us | Contact | Help
+You are here: Home > Library > Books > Chapter
+Share this page: Twitter - Facebook - E-mail - Print
+Most read: 1 Ten ways to save on your heating bill 2 What we know about the storm 3 Our guide to autumn walks
+Sign up for our free weekly newsletter today! We will never share your address with anybody else.
+Copyright 2026 The Daily Page. All rights reserved. Terms of use | Privacy policy | Cookies"""
 def furnished(text):
     return "\n".join(l + "\n" + FURNITURE if l and chance.random() < .6 else l for l in text.split("\n"))
 write("heldout", [t[len(t) // 2:][:1500] for t in held_out[:200]])
@@ -71,7 +76,7 @@ ablation() {
     shift 2
     {
         printf '%s\n' "input: $1.jsonl" "stages: [clean]" "tokenizer: tokenizer.json" "tokens: $tokens" "seeds: $SEEDS" \
-            "model: {num-layers: 2, hidden-size: $WIDTH, num-attention-heads: 2, seq-length: 256, micro-batch-size: 8, lr: 3e-3, lr-warmup-fraction: .05, lr-decay-style: cosine," \
+            "model: {num-layers: 2, hidden-size: $WIDTH, num-attention-heads: 4, seq-length: 256, micro-batch-size: 8, lr: 2e-3, lr-warmup-fraction: .05, lr-decay-style: cosine," \
             "  attention-dropout: 0, hidden-dropout: 0}" "eval: {texts: {heldout: heldout.jsonl}}" "decontaminate: false" "variants:"
         for v; do echo "  $v: {input: [$v.jsonl]}"; done
         echo "stats: $name.json"
@@ -81,10 +86,6 @@ ablation() {
 
 SECONDS=0
 ablation corpora "$TOKENS" books noise5 noise20 noise50 duplicates boilerplate german
-python3 -c '
-import json, sys
-r = json.load(open(sys.argv[1]))
-print(json.dumps(r)[:3000], file=sys.stderr)' "$T/corpora.json"
 cat "$T/corpora.txt"
 row ablate-corpora "$SECONDS" s "of $(nproc) processors, all of it"
 decided=0

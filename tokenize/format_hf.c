@@ -186,7 +186,8 @@ static bool is_simple(const struct rules *r)
 {
     const struct step *x = r->cut.v;
 
-    if (r->cut.n > 2 || r->cut.v[r->cut.n - 1].kind != STEP_BYTE_LEVEL || (x[0].split.kind == SPLIT_PCRE && split_pcre_may_be_empty(x[0].split.pcre)))
+    if (r->cut.n > 2 || r->cut.v[r->cut.n - 1].kind != STEP_BYTE_LEVEL ||
+        (x[0].split.kind == SPLIT_PCRE && split_pcre_may_be_empty(x[0].split.pcre)))
         return false;
     return r->cut.n == 1 || (!x[1].regex && x[0].kind == STEP_SPLIT && x[0].behavior == BEHAVIOR_ISOLATED && !x[0].invert &&
                              x[0].is_regex);
@@ -231,8 +232,10 @@ static void drop_idle_split(struct rules *r)
 {
     const struct step *last = r->normal.n ? &r->normal.v[r->normal.n - 1] : NULL, *first = r->cut.v;
 
-    if (!last || !r->cut.n || last->kind != STEP_REPLACE || last->is_regex || last->text.n != 1 || first->kind != STEP_SPLIT ||
-        first->is_regex || first->invert || !span_eq(first->text, last->text) || memchr(last->content.p, *last->text.p, last->content.n))
+    if (!last || !r->cut.n || last->kind != STEP_REPLACE || last->is_regex || last->text.n != 1 ||
+        memchr(last->content.p, *last->text.p, last->content.n))
+        return;
+    if (first->kind != STEP_SPLIT || first->is_regex || first->invert || !span_eq(first->text, last->text))
         return;
     steps_drop_first(&r->cut);
 }

@@ -13,8 +13,7 @@ struct word_marks {
     bool cuts;            /* text is cut at all */
     bool at_marks;        /* before marks */
     uint8_t crossed[256]; /* bytes such that some token has one, then a mark */
-    /* Characters are of eight kinds, a bit each; which kinds some token has behind a character.  Those that are not ASCII are never
-     * asked for. */
+    /* Characters of ASCII are of eight kinds, a bit each; which kinds some token has behind a character. */
     uint8_t kind[128], joined[128];
 };
 

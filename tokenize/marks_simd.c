@@ -2,7 +2,7 @@
 #include "base/block.h"
 #include "tokenize/marks.h"
 
-/* Where a character of the 64 at p and the one before it, both of ASCII, are joined by no token; ascii: where there are two such. */
+/* Where a character of the 64 at p and the one before it are joined by no token; ascii: where both are of ASCII. */
 static inline bits apart(const struct word_marks *m, const uint8_t *p, bits ascii)
 {
 #if defined(__AVX512VBMI__)

@@ -87,7 +87,7 @@ static int cut_words(const struct rules *r, struct rules_scratch *s)
         struct span piece = strings_get(&s->pieces, i);
         for (size_t at = 0; at < piece.n;) {
             uint32_t ends[256], base = (uint32_t)(piece.p - s->pieces.text.p);
-            size_t n = ISA_PICK(word_marks_ends)(&r->marks, (const uint8_t *)piece.p, piece.n, &at, ends, sizeof ends / sizeof *ends);
+            size_t n = ISA_PICK(word_marks_ends)(&r->marks, (const uint8_t *)piece.p, piece.n, &at, ends, 256);
             for (size_t k = 0; k < n; k++)
                 ends[k] += base;
             TRY(buf_put(&s->ends, ends, n * sizeof *ends));

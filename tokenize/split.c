@@ -225,8 +225,8 @@ static int64_t next_bytes(const struct split *s, struct split_state *st, uint32_
             if (!st->wide_n)
                 break;
         }
-        st->wide_at += (uint32_t)split_bytes_cut(s->bytes, st->text, st->wide + st->wide_at, st->wide_n - st->wide_at, &st->by_byte,
-                                                 ends + n, max - n, &some);
+        st->wide_at += (uint32_t)split_bytes_cut(s->bytes, st->text, st->wide + st->wide_at, st->wide_n - st->wide_at,
+                                                 &st->by_byte, ends + n, max - n, &some);
         n += some;
     }
     return (int64_t)n;

@@ -65,8 +65,8 @@ static bool mark_holds(const struct split_bytes *b, const uint8_t *text, uint32_
 }
 
 /* The piece from s->at to `end`, or what is left of it, as far as there is room; returns the number of ends. */
-static size_t cut_piece(const struct split_bytes *b, const uint8_t *text, uint32_t end, struct split_bytes_state *s, uint32_t *ends,
-                        size_t most)
+static size_t cut_piece(const struct split_bytes *b, const uint8_t *text, uint32_t end, struct split_bytes_state *s,
+                        uint32_t *ends, size_t most)
 {
     const struct split_table *t = b->t;
     uint32_t at = s->at;

@@ -22,8 +22,8 @@ struct split_bytes_state {
     uint8_t state;
 };
 
-/* Cuts the pieces that end at wide[0..n), one after another, of which the first begins at s->at, or is begun: writes ends as far as
- * there is room, most >= 3, and their number to *written.  Returns how many pieces are done. */
+/* Cuts the pieces that end at wide[0..n), one after another, of which the first begins at s->at, or is begun: writes ends as
+ * far as there is room, most >= 3, and their number to *written.  Returns how many pieces are done. */
 size_t split_bytes_cut(const struct split_bytes *b, const uint8_t *text, const uint32_t *wide, size_t n,
                        struct split_bytes_state *s, uint32_t *ends, size_t most, size_t *written);
 

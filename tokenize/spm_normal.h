@@ -22,7 +22,8 @@ void spm_normal_free(struct spm_normal *s);
 /* Appends text so normalised.  Bytes that are not UTF-8 become U+FFFD each.  ERR_NOMEM. */
 int spm_normalize(const struct spm_normal *s, struct span text, struct buf *out, struct err *e);
 
-/* Takes plain text off `in`, `most` bytes at most and not the last ones; *space: a space came last.  o has room for three bytes for each of `most`.  Returns the end of what it wrote. */
+/* Takes plain text off `in`, `most` bytes at most and not the last ones; *space: a space came last.  o has room for three bytes
+ * for each of `most`.  Returns the end of what it wrote. */
 ISA_DECLARE(char *, spm_put_plain, (const struct spm_normal *s, struct span *in, size_t most, char *o, bool *space));
 
 #endif

@@ -307,7 +307,8 @@ static int read_source(struct mix *m, struct mix_source *s, struct err *e)
     struct err unused;
 
     m->source = s;
-    m->feed = (struct feed){.lines = {.paths = s->files, .n_paths = s->n_files, .columns = m->c->columns}, .text_key = m->c->text_key};
+    m->feed = (struct feed){.lines = {.paths = s->files, .n_paths = s->n_files, .columns = m->c->columns},
+                            .text_key = m->c->text_key};
     pool_run(m->c->jobs, read_thread, m, &unused); /* fewer threads do it as well */
     m->read += (double)lines_consumed(&m->feed.lines);
     feed_close(&m->feed);

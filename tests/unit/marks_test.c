@@ -25,8 +25,9 @@ static uint32_t below(uint32_t n)
 
 /* ---- words ---- */
 
-static const char *const bits[] = {"a", "b", "the", "Mill", "x.y", ".", ",", "(", ")", "();", "'", "1", "23", "\n", "\t", " ", "é", "中国",
-                                   "\xe2\x96", "\xe2\x80\x99", SPACE_MARK, SPACE_MARK, SPACE_MARK SPACE_MARK, SPACE_MARK "a"};
+static const char *const bits[] = {
+    "a", "b", "the", "Mill", "x.y", ".", ",", "(", ")", "();", "'", "1", "23", "\n", "\t", " ", "é", "中国", "\xe2\x96",
+    "\xe2\x80\x99", SPACE_MARK, SPACE_MARK, SPACE_MARK SPACE_MARK, SPACE_MARK "a"};
 
 static size_t random_text(uint8_t *p, size_t most)
 {

@@ -408,7 +408,8 @@ static void bad_bytes_are_symbols(void **state)
 /* ---- steps that see bytes ---- */
 
 /* The ends of what steps make of the piece text[begin..end), each of whose bytes is a character to them. */
-static void cut_mapped(const struct reference *r, size_t n_steps, const uint8_t *text, uint32_t begin, uint32_t end, struct buf *want)
+static void cut_mapped(const struct reference *r, size_t n_steps, const uint8_t *text, uint32_t begin, uint32_t end,
+                       struct buf *want)
 {
     struct buf mapped = {0}, ends = {0};
     const uint32_t *v;
@@ -427,7 +428,8 @@ static void cut_mapped(const struct reference *r, size_t n_steps, const uint8_t 
     buf_free(&ends);
 }
 
-static void cut_by_bytes(const struct split_bytes *b, const uint8_t *text, const uint32_t *wide, size_t n, size_t room, struct buf *got)
+static void cut_by_bytes(const struct split_bytes *b, const uint8_t *text, const uint32_t *wide, size_t n, size_t room,
+                         struct buf *got)
 {
     struct split_bytes_state s = {0};
     uint32_t some[64];
