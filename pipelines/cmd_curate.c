@@ -124,8 +124,7 @@ int main(int argc, char **argv)
         OPT_OUT(0, "stats", &stats, "FILE", "write counts as JSON"),
         OPT_OUT(0, "report", &report, "FILE", "write a page about both, as quern report does"),
         OPT_FOLDER(0, "work", &work, "FOLDER", "what a killed run goes on from; the default is OUTPUT.work"),
-        OPT_FOLDER(0, "keep", &keep, "FOLDER", "keep the documents that stand before the first stage that compares them, "
-                   "and go on from there when they are there"),
+        OPT_FOLDER(0, "keep", &keep, "FOLDER", "keep the documents before the first stage that compares them, to go on from"),
         OPT_HEAD("Pages that are to be forgotten"),
         OPT_IN_LIST(0, "forget-ids", &forget.ids, "FILE", "as if the documents whose id is a line of FILE were not there"),
         OPT_IN_LIST(0, "forget-urls", &forget.urls, "FILE", "likewise those whose URL is"),

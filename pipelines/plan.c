@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/http.h"
 #include "base/version.h"
+#include "curate/extract/walk.h"
 #include "pipelines/plan_keep.h"
 #include "pipelines/plan_read.h"
 
@@ -437,10 +439,38 @@ static int describe_source(struct buf *out, const struct plan *p)
     return p->source.kind.source ? describe_node(out, &p->source) : 0;
 }
 
+/* The files in a folder, by one hash of names, sizes and times. */
+static int describe_folder(struct buf *out, char *path)
+{
+    struct buf b = {0};
+    struct walk w = {0};
+    struct err e;
+    uint64_t hash = 0;
+    int rc = walk_list(&w, &path, 1, &e);
+
+    for (int i = 0; i < w.n && rc == 0; i++) {
+        buf_clear(&b);
+        rc = buf_printf(&b, "%016" PRIx64, hash);
+        if (rc == 0)
+            rc = describe_file(&b, "", w.file[i].path);
+        hash = hash_xxh3_64(buf_span(&b));
+    }
+    if (rc == 0)
+        rc = buf_printf(out, "  files %d %016" PRIx64 "\n", w.n, hash);
+    walk_free(&w);
+    buf_free(&b);
+    return rc == ERR_NOMEM ? rc : 0; /* reading it will tell */
+}
+
 static int describe_inputs(struct buf *out, const struct plan *p)
 {
-    for (int i = 0; i < p->n_inputs; i++)
+    struct stat st;
+
+    for (int i = 0; i < p->n_inputs; i++) {
         TRY(describe_file(out, "input", p->name[i]));
+        if (stat(p->input[i], &st) == 0 && S_ISDIR(st.st_mode))
+            TRY(describe_folder(out, p->input[i]));
+    }
     return 0;
 }
 

@@ -207,6 +207,21 @@ has 'as is said' err 'going on from'
 check 'and from scratch' quern curate -q b3.yaml
 for f in low.jsonl rest/00000{0,1,2}.jsonl joined.jsonl numbers.txt; do same "branches: $f" "b3.$f" "b2.$f"; done
 
+# A folder of pages, one of which has changed.
+mkdir pages
+for i in 1 2 3; do echo "<html><body><p>Page $i has a sentence of its own, and it is a long one, with many words.</p></body></html>" >pages/$i.html; done
+printf 'input: pages\nstages: [extract, dedup exact]\noutput: pages.jsonl\nkeep: kept.pages\n' >pages.yaml
+check 'pages' quern curate -q pages.yaml
+check 'are gone on from' quern curate --again pages.yaml
+has 'as is said' err 'going on from'
+touch -d '2001-01-01' pages/2.html
+status 'one has changed' 2 quern curate --work pages.2 pages.yaml
+has 'is told' err "'kept.pages' is the work of another plan or other inputs (it has '  files 3 "
+if command -v flock >/dev/null; then
+    status 'one run at a time goes on from there' 3 flock kept.pages/lock.0.1 quern curate --work pages.2 pages.yaml
+    has 'is told' err "at work in 'kept.pages'"
+fi
+
 # Killed on the way, again and again; in tasks.
 plan killed >killed.yaml
 for ms in 20 40 60 90 120 160 200 300; do
