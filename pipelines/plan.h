@@ -36,8 +36,8 @@ struct plan_branch {
     int compress;             /* of a folder's files: enum file_codec */
     struct doc_route_conf routes; /* to the branches that read it, in order */
     int last_pass;
-    /* Of a plan that keeps documents (pipelines/plan_keep.h): whether it reads documents that none was compared with, and in front
-     * of which stage it is cut then; -1: nowhere, what it gives is read by such branches only. */
+    /* Of a plan that keeps documents (pipelines/plan_keep.h): whether it reads documents that none was compared with, and in
+     * front of which stage it is cut then; -1: nowhere, what it gives is read by such branches only. */
     bool alone;
     int cut;
 };
