@@ -11,10 +11,10 @@
 /* --check: what would run. */
 static int show(const struct tool *t, struct plan *p)
 {
-    struct stage *stage = calloc((size_t)p->n_stages + 1, sizeof *stage);
+    struct stage *stage;
     struct buf b = {0};
     struct err e;
-    int rc = stage ? plan_open_stages(p, NULL, stage, &e) : err_set(&e, ERR_NOMEM, "out of memory");
+    int rc = plan_open_stages(p, NULL, &stage, &e);
 
     if (rc == 0) {
         plan_close_stages(p, stage);
@@ -23,7 +23,6 @@ static int show(const struct tool *t, struct plan *p)
     if (rc == 0)
         fwrite(b.p, 1, b.n, stdout);
     buf_free(&b);
-    free(stage);
     return rc < 0 ? tool_fail(t, &e) : tool_end(t, EXIT_FINE);
 }
 
@@ -113,7 +112,7 @@ int main(int argc, char **argv)
     };
     struct curate_conf c;
     struct plan plan;
-    const char *output = NULL, *rejects = NULL, *stats = NULL, *report = NULL, *work = NULL;
+    const char *output = NULL, *rejects = NULL, *stats = NULL, *report = NULL, *work = NULL, *keep = NULL;
     bool check = false, full = false;
     struct forget_conf forget;
     struct rank_conf ranks = {NULL, COMM_TIMEOUT_MINUTES};
@@ -125,6 +124,7 @@ int main(int argc, char **argv)
         OPT_OUT(0, "stats", &stats, "FILE", "write counts as JSON"),
         OPT_OUT(0, "report", &report, "FILE", "write a page about both, as quern report does"),
         OPT_FOLDER(0, "work", &work, "FOLDER", "what a killed run goes on from; the default is OUTPUT.work"),
+        OPT_FOLDER(0, "keep", &keep, "FOLDER", "keep the documents before the first stage that compares them, to go on from"),
         OPT_HEAD("Pages that are to be forgotten"),
         OPT_IN_LIST(0, "forget-ids", &forget.ids, "FILE", "as if the documents whose id is a line of FILE were not there"),
         OPT_IN_LIST(0, "forget-urls", &forget.urls, "FILE", "likewise those whose URL is"),
@@ -158,6 +158,7 @@ int main(int argc, char **argv)
     plan.stats = stats ? stats : plan.stats;
     plan.report = report ? report : plan.report;
     plan.work = work ? work : plan.work;
+    plan.keep = keep ? keep : plan.keep;
     c.plan = &plan;
     rc = plan_forget(&plan, &forget, &e);
     if (rc == 0)

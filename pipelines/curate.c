@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/node.h"
 #include "pipelines/decide.h"
+#include "pipelines/plan_keep.h"
 #include "pipelines/publish.h"
 #include "pipelines/tasks.h"
 #include "pipelines/work.h"
@@ -23,7 +24,7 @@ struct run {
     struct part_conf part;
     struct tasks tasks;
     struct stage *stage;
-    struct work_lock lock;
+    struct work_locks locks;
     /* What is known to be done, for it stays so: of pass P, part I and group G at P * inputs + I or G. */
     bool *through, *decided;
     struct part_counts counts; /* own: what the stages said when they were opened */
@@ -73,8 +74,8 @@ static bool part_can_run(const struct run *r, const struct plan_pass *p, int inp
 {
     const struct plan_branch *b = &r->plan->branch[p->branch];
 
-    if (p->judged)
-        return group_is_decided(r, p - 1, 0);
+    if (p->follows)
+        return p->judged ? group_is_decided(r, p - 1, 0) : part_is_through(r, p->number - 1, input);
     for (int k = 0; k < b->n_from; k++)
         if (!part_is_through(r, r->plan->branch[b->from[k]].last_pass, input))
             return false;
@@ -276,6 +277,17 @@ static int prepare(struct run *r, struct err *e)
     return 0;
 }
 
+/* Says where this run begins. */
+static void tell_kept(const struct run *r)
+{
+    bool kept = r->plan->keep != NULL;
+
+    for (int i = 0; i < r->plan->n_passes; i++)
+        for (int k = 0; k < r->plan->n_inputs && r->plan->pass[i].kept; k++)
+            kept = kept && part_is_through(r, i, k);
+    plan_tell_kept(r->plan, kept);
+}
+
 static int run_stages(struct run *r, struct curate_result *res, struct err *e)
 {
     struct work_claim claim;
@@ -283,9 +295,11 @@ static int run_stages(struct run *r, struct curate_result *res, struct err *e)
 
     TRY(prepare(r, e));
     claim = (struct work_claim){r->tasks.task, r->tasks.n, r->c->wait && r->c->wait_given, r->c->again};
-    TRY(work_claim(r->plan, &claim, &r->lock, e));
+    TRY(work_claim(r->plan, &claim, &r->locks, e));
     if (work_is_finished(r->plan))
         return end_as_before(r, res, e);
+    if (r->tasks.task == 0)
+        tell_kept(r);
     TRY(tasks_divide(&r->tasks, r->plan->n_inputs, r->c->ranks ? 1 : (int)r->c->processes, r->c->jobs, &r->part.progress, e));
     r->part.jobs = r->tasks.jobs;
     TRY(rc = run_share(r, e));
@@ -297,30 +311,23 @@ static int run_stages(struct run *r, struct curate_result *res, struct err *e)
 
 int curate_run(const struct curate_conf *c, struct curate_result *res, struct err *e)
 {
-    struct run r = {.c = c, .plan = c->plan, .lock = {.fd = -1}, .start = log_seconds()};
+    struct run r = {.c = c, .plan = c->plan, .locks = {{.fd = -1}, {.fd = -1}}, .start = log_seconds()};
     int rc;
 
     *res = (struct curate_result){0};
-    r.stage = calloc((size_t)c->plan->n_stages + 1, sizeof *r.stage);
-    if (!r.stage)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    r.part = (struct part_conf){.plan = c->plan, .stage = r.stage, .ranks = c->ranks, .checkpoint = (uint64_t)c->checkpoint};
-    rc = plan_open_stages(c->plan, c->ranks, r.stage, e);
+    rc = plan_open_stages(c->plan, c->ranks, &r.stage, e);
     if (rc == 0) {
+        r.part = (struct part_conf){.plan = c->plan, .stage = r.stage, .ranks = c->ranks, .checkpoint = (uint64_t)c->checkpoint};
         rc = run_stages(&r, res, e);
         plan_close_stages(c->plan, r.stage);
     }
-    if (r.tasks.is_child)
-        work_lock_drop(&r.lock);
-    else
-        work_lock_release(&r.lock);
+    work_leave(&r.locks, r.tasks.is_child);
     res->part = r.tasks.is_child;
     plan_progress_close(r.part.progress);
     part_counts_free(&r.counts);
     tasks_free(&r.tasks);
     free(r.through);
     free(r.decided);
-    free(r.stage);
     res->seconds = log_seconds() - r.start;
     return rc;
 }

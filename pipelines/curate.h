@@ -31,7 +31,7 @@ void curate_conf_init(struct curate_conf *c);
     OPT_INT(0, "tasks", &(c).tasks, 0, 1000000, "tasks that share the work; 0: by Slurm or MPI, else 1"),     \
     {.type = OPT_TYPE_FLAG, .name = "wait", .value = &(c).wait, .given = &(c).wait_given,                     \
      .help = "wait for other tasks between passes; given: for another run of this plan too"},                 \
-    OPT_FLAG(0, "again", &(c).again, "forget what a former run has done")
+    OPT_FLAG(0, "again", &(c).again, "forget what a former run has done, but for documents that were kept")
 
 /* An input with bad records. */
 struct curate_bad {

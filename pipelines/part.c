@@ -122,21 +122,22 @@ static void add_out(struct runner *r, bool frames, enum file_codec codec, int ro
     r->out[r->n_out++] = (struct pass_out){.to = {grow_put, &f->g}, .frames = frames, .codec = codec, .route = route};
 }
 
-/* What the pass gives: notes and documents to be judged; or the branch's output, and what other branches read. */
+/* What the pass gives: documents for the next one, and notes; or the branch's output, and what other branches read. */
 static int plan_files_of_part(struct runner *r, struct err *e)
 {
     const struct plan_branch *b = branch_of(r);
     size_t n = (size_t)b->routes.n + 2;
+    bool gives = !r->pass->goes_on && !r->pass->later;
 
     r->file = calloc(n + 2, sizeof *r->file);
     r->out = calloc(n, sizeof *r->out);
     if (!r->file || !r->out)
         return err_set(e, ERR_NOMEM, "out of memory for the files of a part");
-    if (r->pass->later && !r->pass->ends)
+    if (r->pass->goes_on)
         add_out(r, true, FILE_PLAIN, 0);
-    if (!r->pass->later && b->output)
+    if (gives && b->output)
         add_out(r, false, plan_codec(b), 0);
-    for (int k = 0; !r->pass->later && k < b->routes.n; k++)
+    for (int k = 0; gives && k < b->routes.n; k++)
         add_out(r, true, FILE_PLAIN, k + 1);
     r->notes = add_file(r, r->pass->later, "notes", 0);
     r->rejects = add_file(r, r->c->plan->rejects != NULL, "rejects", 0);
@@ -258,7 +259,7 @@ static int begin(struct runner *r, struct err *e)
     if (rc == 0 && access(path, F_OK) == 0) {
         rc = node_load_json(&a, path, &state, e);
         if (rc == 0)
-            rc = part_counts_get(&r->counts, state, path, e);
+            rc = part_counts_get(&r->counts, r->pass, state, path, e);
     }
     if (rc == 0)
         rc = open_files(r, state, e);
@@ -301,7 +302,7 @@ static int put_state(struct buf *b, const struct runner *r, const struct part_co
         TRY(json_put_key(b, "object") < 0 ? ERR_NOMEM : json_put_string(b, span_of(now.state)));
     for (int i = 0; i < r->n_files; i++)
         TRY(json_put_count(b, r->file[i].key, r->file[i].g.size));
-    TRY(part_counts_put(&r->counts, sum->own, b));
+    TRY(part_counts_put(&r->counts, r->pass, sum->own, b));
     return buf_puts(b, "}\n");
 }
 
@@ -340,7 +341,7 @@ static void close_part(struct runner *r)
     r->feed = closed_feed(r);
 }
 
-/* What the part read, now that nobody needs it again, and its state. */
+/* What the part read, now that nobody needs it again, unless it is to be kept; and its state. */
 static void remove_read(const struct runner *r)
 {
     static const enum work_file files[] = {WORK_NOTES, WORK_ANSWERS};
@@ -349,7 +350,7 @@ static void remove_read(const struct runner *r)
 
     work_part(p, r->pass->number, r->input, WORK_STATE, path);
     unlink(path);
-    for (int k = 0; work_reads(p, r->pass, r->input, k, path); k++)
+    for (int k = 0; !work_reads_kept(r->pass) && work_reads(p, r->pass, r->input, k, path); k++)
         unlink(path);
     for (size_t i = 0; i < sizeof files / sizeof *files && r->pass->judged; i++) {
         work_part(p, r->pass->number - 1, r->input, files[i], path);

@@ -55,35 +55,45 @@ int part_counts_ask(const struct source *source, const struct stage *stage, int 
     return rc < 0 ? no_memory(e) : 0;
 }
 
-int part_counts_put(const struct part_counts *c, const struct buf *own, struct buf *b)
+/* The part of all flows that is a pass's. */
+static struct flows flows_of(const struct part_counts *c, const struct plan_pass *pass)
 {
+    return (struct flows){c->flows.flow + pass->first, pass->last - pass->first + 1, c->flows.dropped, c->flows.bad};
+}
+
+int part_counts_put(const struct part_counts *c, const struct plan_pass *pass, const struct buf *own, struct buf *b)
+{
+    struct flows f = flows_of(c, pass);
+
     TRY(json_put_key(b, "counts"));
-    TRY(flows_put(&c->flows, b));
+    TRY(flows_put(&f, b));
     TRY(json_put_key(b, "own"));
     TRY(buf_putc(b, '['));
-    for (int k = 0; k < c->flows.n; k++) {
-        if (k)
+    for (int k = pass->first; k <= pass->last; k++) {
+        if (k > pass->first)
             TRY(buf_putc(b, ','));
         TRY(json_put_string(b, buf_span(&own[k])));
     }
     return buf_putc(b, ']');
 }
 
-int part_counts_get(struct part_counts *c, const struct node *n, const char *path, struct err *e)
+int part_counts_get(struct part_counts *c, const struct plan_pass *pass, const struct node *n, const char *path, struct err *e)
 {
     const struct node *own = node_get(n, "own");
-    struct flows f;
-    int rc = flows_init(&f, c->flows.n - 1), k = 0;
+    struct flows sum = flows_of(c, pass), f;
+    int rc = flows_init(&f, sum.n - 1), k = pass->first;
 
     if (rc == 0)
         rc = flows_get(&f, node_get(n, "counts"), e);
     if (rc == 0)
-        rc = flows_add(&c->flows, &f);
+        rc = flows_add(&sum, &f);
+    c->flows.dropped = sum.dropped;
+    c->flows.bad = sum.bad;
+    if (rc == 0 && (!own || own->type != NODE_LIST || own->count != f.n))
+        rc = err_set(e, ERR_FORMAT, "they are those of other stages");
     flows_free(&f);
     if (rc == ERR_NOMEM)
         return no_memory(e);
-    if (rc == 0 && (!own || own->type != NODE_LIST || own->count != c->flows.n))
-        return err_set(e, ERR_FORMAT, "'%s' is no state of these stages", path);
     for (const struct node *o = rc == 0 ? own->child : NULL; o && rc == 0; o = o->next, k++)
         rc = part_counts_add(c, k, 1, o->str, e);
     return rc < 0 ? err_wrap(e, "'%s'", path) : 0;
@@ -99,7 +109,7 @@ int part_counts_read(struct part_counts *c, const struct plan *p, int pass, int 
     work_part(p, pass, input, WORK_DONE, path);
     rc = node_load_json(&a, path, &n, e);
     if (rc == 0)
-        rc = part_counts_get(c, n, path, e);
+        rc = part_counts_get(c, &p->pass[pass], n, path, e);
     arena_free(&a);
     return rc;
 }

@@ -17,10 +17,11 @@ void part_counts_free(struct part_counts *c);
 int part_counts_add(struct part_counts *c, int k, int sign, struct span own, struct err *e);
 /* What the source (k = 0) or stage k - 1 says of itself now, in place of what is in out.  ERR_NOMEM. */
 int part_counts_ask(const struct source *source, const struct stage *stage, int k, struct buf *out, struct err *e);
-/* Appends the counts to the object that b holds without its end, with own in place of theirs; ERR_NOMEM.  And adds them from
- * such an object in the file `path`. */
-int part_counts_put(const struct part_counts *c, const struct buf *own, struct buf *b);
-int part_counts_get(struct part_counts *c, const struct node *n, const char *path, struct err *e);
+/* Appends the counts of a pass to the object that b holds without its end, with own in place of theirs; ERR_NOMEM.  And adds
+ * them from such an object in the file `path`.  They are those of the stages of the pass, and of what is before these: the
+ * source, or what judges; what else the plan has makes no difference. */
+int part_counts_put(const struct part_counts *c, const struct plan_pass *pass, const struct buf *own, struct buf *b);
+int part_counts_get(struct part_counts *c, const struct plan_pass *pass, const struct node *n, const char *path, struct err *e);
 /* Adds what a part that is done counted, and what the last stage of a pass said of itself when it had decided. */
 int part_counts_read(struct part_counts *c, const struct plan *p, int pass, int input, struct err *e);
 int part_counts_decided(struct part_counts *c, const struct plan *p, const struct plan_pass *pass, struct err *e);

@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/http.h"
 #include "base/version.h"
+#include "curate/extract/walk.h"
+#include "pipelines/plan_keep.h"
 #include "pipelines/plan_read.h"
 
 bool plan_to_folder(const struct plan_branch *b)
@@ -97,13 +100,13 @@ static int connect(struct plan *p, struct err *e)
 }
 
 /* The nodes of all branches, one after the other, each with what sends its documents on; a branch without any has that too,
- * which counts. */
+ * which counts.  There is room for one more in each. */
 static int line_up(struct plan *p, struct err *e)
 {
     size_t n = 1;
 
     for (int i = 0; i < p->n_branches; i++)
-        n += (size_t)p->branch[i].n_nodes + 1;
+        n += (size_t)p->branch[i].n_nodes + 2;
     p->stage = arena_calloc(&p->arena, n, sizeof *p->stage);
     if (!p->stage)
         return plan_no_memory(e);
@@ -256,6 +259,14 @@ static int output_files(const struct plan *p, const struct plan_branch *b, struc
     return 0;
 }
 
+/* The lists of pages that are to be forgotten at the cuts. */
+static int forget_files(struct plan *p, struct run_files *files, struct err *e)
+{
+    const struct opt opts[] = {FORGET_OPTS(p->forget), OPT_END};
+
+    return run_names_opts(files, opts, "--forget-", e);
+}
+
 int plan_files(struct plan *p, struct run_files *files, struct err *e)
 {
     TRY(run_reads(files, "plan", p->file, e));
@@ -273,13 +284,16 @@ int plan_files(struct plan *p, struct run_files *files, struct err *e)
         TRY(run_writes(files, "stats", p->stats, e));
     if (p->report)
         TRY(run_writes(files, "report", p->report, e));
+    TRY(forget_files(p, files, e));
     TRY(run_files_check(files, e));
+    if (p->keep)
+        TRY(run_files_not_in(files, "keep", p->keep, e));
     return run_files_not_in(files, "work", p->work, e);
 }
 
 /* ---- running ---- */
 
-int plan_open_stages(const struct plan *p, struct comm *c, struct stage *stage, struct err *e)
+static int open_stages(const struct plan *p, struct comm *c, struct stage *stage, struct err *e)
 {
     struct err why;
 
@@ -296,21 +310,44 @@ int plan_open_stages(const struct plan *p, struct comm *c, struct stage *stage, 
     return 0;
 }
 
+int plan_open_stages(struct plan *p, struct comm *c, struct stage **stage, struct err *e)
+{
+    int rc;
+
+    *stage = calloc((size_t)(p->n_stages + p->n_branches) + 1, sizeof **stage);
+    if (!*stage)
+        return plan_no_memory(e);
+    rc = open_stages(p, c, *stage, e);
+    if (rc < 0) {
+        free(*stage);
+        return rc;
+    }
+    if (p->keep)
+        rc = plan_find_cuts(p, *stage, e);
+    if (rc < 0)
+        plan_close_stages(p, *stage);
+    return rc;
+}
+
 void plan_close_stages(const struct plan *p, struct stage *stage)
 {
     for (int i = 0; i < p->n_stages; i++)
         stage[i].ops->close(stage[i].state);
+    free(stage);
 }
 
-/* The pass that begins at stage `first` of a branch. */
-static struct plan_pass next_pass(const struct plan *p, const struct stage *stage, int branch, int first)
+/* The pass of a branch that comes after another one of it, or is its first (NULL). */
+static struct plan_pass next_pass(const struct plan *p, const struct stage *stage, int branch, const struct plan_pass *before)
 {
     const struct plan_branch *b = &p->branch[branch];
-    struct plan_pass c = {.number = p->n_passes, .branch = branch, .first = first, .last = first, .judged = first > b->first,
+    int first = before ? before->last : b->first;
+    struct plan_pass c = {.number = p->n_passes, .branch = branch, .first = first, .last = first,
+                          .kept = p->keep && b->alone && !before, .follows = before != NULL, .judged = before && before->later,
                           .groups = 1};
+    bool cut = c.kept && b->cut >= 0;
     const struct plan_node *last;
 
-    while (c.last < b->last && !c.later)
+    while (c.last < (cut ? b->cut : b->last) && !c.later)
         c.later = stage[c.last++].ops->commit != NULL;
     last = c.later ? &p->stage[c.last - 1] : NULL;
     if (last && last->kind.end) {
@@ -318,24 +355,24 @@ static struct plan_pass next_pass(const struct plan *p, const struct stage *stag
         if (last->kind.end->groups)
             c.groups = last->kind.end->groups(last->conf, p->n_inputs);
     }
+    c.goes_on = cut || (c.later && !c.ends);
     return c;
 }
 
 int plan_cut(struct plan *p, const struct stage *stage, struct err *e)
 {
-    p->pass = arena_calloc(&p->arena, (size_t)(p->n_stages + p->n_branches), sizeof *p->pass);
+    p->pass = arena_calloc(&p->arena, (size_t)(p->n_stages + 2 * p->n_branches), sizeof *p->pass);
     if (!p->pass)
         return plan_no_memory(e);
     p->n_passes = 0;
     for (int i = 0; i < p->n_branches; i++) {
-        struct plan_pass c = next_pass(p, stage, i, p->branch[i].first);
+        const struct plan_pass *before = NULL;
 
-        p->pass[p->n_passes++] = c;
-        while (c.later && !c.ends) {
-            c = next_pass(p, stage, i, c.last);
-            p->pass[p->n_passes++] = c;
-        }
-        p->branch[i].last_pass = c.number;
+        do {
+            p->pass[p->n_passes] = next_pass(p, stage, i, before);
+            before = &p->pass[p->n_passes++];
+        } while (before->goes_on);
+        p->branch[i].last_pass = before->number;
     }
     return 0;
 }
@@ -382,19 +419,62 @@ static int describe_node(struct buf *out, const struct plan_node *n)
     return 0;
 }
 
-static int describe_branch(struct buf *out, const struct plan *p, const struct plan_branch *b)
+/* What a branch reads, and, unless that is not wanted, where it goes. */
+static int describe_reading(struct buf *out, const struct plan *p, const struct plan_branch *b, bool output)
 {
-    if (b->name) {
-        TRY(buf_printf(out, "branch %s\n  from:", b->name));
-        for (int i = 0; i < b->n_from; i++)
-            TRY(buf_printf(out, " %s", b->from[i] ? p->branch[b->from[i]].name : "stages"));
-        TRY(buf_printf(out, "\n  if:%s", b->route.otherwise ? " else" : ""));
-        for (int i = 0; i < b->route.n_tests; i++)
-            TRY(buf_printf(out, "%s %s", i ? "," : "", where_text(b->route.test[i])));
-        TRY(buf_printf(out, "\n  output: %s %d\n", b->output ? b->output : "", b->compress));
+    TRY(buf_printf(out, "branch %s\n  from:", b->name));
+    for (int i = 0; i < b->n_from; i++)
+        TRY(buf_printf(out, " %s", b->from[i] ? p->branch[b->from[i]].name : "stages"));
+    TRY(buf_printf(out, "\n  if:%s", b->route.otherwise ? " else" : ""));
+    for (int i = 0; i < b->route.n_tests; i++)
+        TRY(buf_printf(out, "%s %s", i ? "," : "", where_text(b->route.test[i])));
+    return output ? buf_printf(out, "\n  output: %s %d\n", b->output ? b->output : "", b->compress) : buf_putc(out, '\n');
+}
+
+/* What documents are made of, as inputs have them. */
+static int describe_source(struct buf *out, const struct plan *p)
+{
+    if (p->columns)
+        TRY(buf_printf(out, "columns %s\n", p->columns));
+    if (p->text_key)
+        TRY(buf_printf(out, "json-key %s\n", p->text_key));
+    if (p->rejects_full)
+        TRY(buf_puts(out, "rejects-full\n"));
+    return p->source.kind.source ? describe_node(out, &p->source) : 0;
+}
+
+/* The files in a folder, by one hash of names, sizes and times. */
+static int describe_folder(struct buf *out, char *path)
+{
+    struct buf b = {0};
+    struct walk w = {0};
+    struct err e;
+    uint64_t hash = 0;
+    int rc = walk_list(&w, &path, 1, &e);
+
+    for (int i = 0; i < w.n && rc == 0; i++) {
+        buf_clear(&b);
+        rc = buf_printf(&b, "%016" PRIx64, hash);
+        if (rc == 0)
+            rc = describe_file(&b, "", w.file[i].path);
+        hash = hash_xxh3_64(buf_span(&b));
     }
-    for (int i = 0; i < b->n_nodes; i++)
-        TRY(describe_node(out, &b->node[i]));
+    if (rc == 0)
+        rc = buf_printf(out, "  files %d %016" PRIx64 "\n", w.n, hash);
+    walk_free(&w);
+    buf_free(&b);
+    return rc == ERR_NOMEM ? rc : 0; /* reading it will tell */
+}
+
+static int describe_inputs(struct buf *out, const struct plan *p)
+{
+    struct stat st;
+
+    for (int i = 0; i < p->n_inputs; i++) {
+        TRY(describe_file(out, "input", p->name[i]));
+        if (stat(p->input[i], &st) == 0 && S_ISDIR(st.st_mode))
+            TRY(describe_folder(out, p->input[i]));
+    }
     return 0;
 }
 
@@ -404,19 +484,41 @@ static int describe(struct buf *out, const struct plan *p)
 
     TRY(buf_printf(out, "quern %s\noutput %s %d\nrejects %s\n", QUERN_VERSION, b->output ? b->output : "", b->compress,
                    p->rejects ? p->rejects : ""));
-    if (p->columns)
-        TRY(buf_printf(out, "columns %s\n", p->columns));
-    if (p->text_key)
-        TRY(buf_printf(out, "json-key %s\n", p->text_key));
-    if (p->rejects_full)
-        TRY(buf_puts(out, "rejects-full\n"));
-    if (p->source.kind.source)
-        TRY(describe_node(out, &p->source));
-    for (int i = 0; i < p->n_branches; i++)
-        TRY(describe_branch(out, p, &b[i]));
-    for (int i = 0; i < p->n_inputs; i++)
-        TRY(describe_file(out, "input", p->name[i]));
-    return 0;
+    if (p->keep)
+        TRY(buf_printf(out, "keep %s\n", p->keep));
+    TRY(describe_source(out, p));
+    for (int i = 0; i < p->n_branches; i++) {
+        if (b[i].name)
+            TRY(describe_reading(out, p, &b[i], true));
+        for (int k = 0; k < b[i].n_nodes; k++)
+            TRY(describe_node(out, &b[i].node[k]));
+    }
+    return describe_inputs(out, p);
+}
+
+/* Files there have the number of their branch in their names, and their accounts are compressed as rejects are. */
+static int describe_kept(struct buf *out, const struct plan *p)
+{
+    TRY(buf_printf(out, "quern %s\nrejects %d\n", QUERN_VERSION, p->rejects ? (int)plan_codec_of(p->rejects) : -1));
+    TRY(describe_source(out, p));
+    for (int i = 0; i < p->n_branches; i++) {
+        const struct plan_branch *b = &p->branch[i];
+        int n = b->cut >= 0 ? b->cut - b->first : b->n_nodes;
+
+        if (!b->alone)
+            continue;
+        TRY(buf_printf(out, "kept %d\n", i));
+        if (b->name)
+            TRY(describe_reading(out, p, b, false));
+        for (int k = 0; k < n; k++)
+            TRY(describe_node(out, &b->node[k]));
+    }
+    return describe_inputs(out, p);
+}
+
+int plan_describe_kept(struct plan *p, struct buf *out, struct err *e)
+{
+    return describe_kept(out, p) < 0 ? plan_no_memory(e) : 0;
 }
 
 int plan_describe(struct plan *p, struct buf *out, struct err *e)

@@ -36,15 +36,22 @@ struct plan_branch {
     int compress;             /* of a folder's files: enum file_codec */
     struct doc_route_conf routes; /* to the branches that read it, in order */
     int last_pass;
+    /* Of a plan that keeps documents (pipelines/plan_keep.h): whether it reads documents that none was compared with, and in
+     * front of which stage it is cut then; -1: nowhere, what it gives is read by such branches only. */
+    bool alone;
+    int cut;
 };
 
 /* A pass runs stages [first, last) of its branch over each input. */
 struct plan_pass {
     int number, branch, first, last;
-    bool judged; /* it reads what the pass before kept, with what that one's last stage has decided */
-    bool later;  /* its last stage decides later, when it can know all documents */
-    bool ends;   /* that stage is an end: no document is kept */
-    int groups;  /* in which the notes of the last stage are committed, each of a range of inputs */
+    bool kept;    /* its files are kept when the plan is done */
+    bool follows; /* it reads what the pass before gave, */
+    bool judged;  /*   with what that one's last stage has decided */
+    bool later;   /* its last stage decides later, when it can know all documents */
+    bool ends;    /* that stage is an end: no document is kept */
+    bool goes_on; /* another pass of the branch reads what it gives */
+    int groups;   /* in which the notes of the last stage are committed, each of a range of inputs */
 };
 
 /* Strings live as long as the plan. */
@@ -69,6 +76,8 @@ struct plan {
     const char *stats;   /* NULL: none */
     const char *report;  /* a page about both; NULL: none */
     const char *work;    /* folder for what a killed run goes on from */
+    const char *keep;    /* folder for the documents that stand before the first stage that compares them; NULL: none */
+    struct forget_conf forget; /* pages that are taken out; with keep: of these documents */
 };
 
 /* Reads the plan.  If n > 0, its inputs are these n names, as the shell gave them, and its own are not looked for.
@@ -76,8 +85,8 @@ struct plan {
 int plan_load(struct plan *p, const char *path, char *const *inputs, int n, struct err *e);
 /* The same of a tree that is one already and outlives the plan: lines in messages are those of its nodes, in `file`. */
 int plan_load_tree(struct plan *p, const char *file, const struct node *root, struct err *e);
-/* Puts a stage `forget` of these files (curate/filter/forget.h) in front of all others; without files nothing.  Before
- * plan_settle. */
+/* Puts a stage `forget` of these files (curate/filter/forget.h) in front of all others, or, if the plan keeps documents, has
+ * plan_open_stages put it where these stand; without files nothing.  Before plan_settle. */
 int plan_forget(struct plan *p, const struct forget_conf *pages, struct err *e);
 void plan_free(struct plan *p);
 
@@ -89,11 +98,11 @@ int plan_settle(struct plan *p, struct err *e);
 int plan_check_places(const struct plan *p, struct err *e);
 /* Adds all files of a settled plan, and checks that none is written that is read, or twice.  ERR_ARG. */
 int plan_files(struct plan *p, struct run_files *files, struct err *e);
-/* Makes the stages, which checks their settings; stage[n_stages] is the caller's.  Those that ranks can share are made for this
- * rank of c, unless that is NULL.  On failure none is open. */
-int plan_open_stages(const struct plan *p, struct comm *c, struct stage *stage, struct err *e);
+/* Makes the stages of a settled plan, which checks their settings; once, since a plan that keeps documents gets its cuts there.
+ * Those that ranks can share are made for this rank of c, unless that is NULL.  On failure none is open. */
+int plan_open_stages(struct plan *p, struct comm *c, struct stage **stage, struct err *e);
 void plan_close_stages(const struct plan *p, struct stage *stage);
-/* Cuts a settled plan into passes, in an order in which they can run.  ERR_NOMEM. */
+/* Cuts it into passes, in an order in which they can run.  ERR_NOMEM. */
 int plan_cut(struct plan *p, const struct stage *stage, struct err *e);
 /* The inputs [*first, *last) of a group of a pass. */
 void plan_group(const struct plan *p, const struct plan_pass *pass, int group, int *first, int *last);
@@ -106,4 +115,6 @@ enum file_codec plan_codec_of(const char *name);
 enum file_codec plan_codec(const struct plan_branch *b);
 /* All that decides what the run gives, as text: settings, and inputs with size and time. */
 int plan_describe(struct plan *p, struct buf *out, struct err *e);
+/* The same of what decides which documents are kept. */
+int plan_describe_kept(struct plan *p, struct buf *out, struct err *e);
 #endif

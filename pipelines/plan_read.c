@@ -185,31 +185,6 @@ static int read_stages(struct plan *p, struct plan_branch *b, const struct node 
     return 0;
 }
 
-int plan_forget(struct plan *p, const struct forget_conf *pages, struct err *e)
-{
-    struct plan_branch *b = p->branch;
-    struct plan_node *node;
-    struct forget_conf *conf;
-
-    if (!pages->ids.n && !pages->urls.n)
-        return 0;
-    node = arena_calloc(&p->arena, (size_t)b->n_nodes + 1, sizeof *node);
-    conf = arena_calloc(&p->arena, 1, sizeof *conf);
-    if (!node || !conf)
-        return plan_no_memory(e);
-    node_kind_find(span_of("forget"), &node->kind);
-    for (int i = 0; i < b->n_nodes; i++)
-        node[i + 1] = b->node[i];
-    node->conf = conf;
-    b->node = node;
-    b->n_nodes++;
-    for (int i = 0; i < pages->ids.n; i++)
-        TRY(opt_list_add(&conf->ids, pages->ids.v[i], e));
-    for (int i = 0; i < pages->urls.n; i++)
-        TRY(opt_list_add(&conf->urls, pages->urls.v[i], e));
-    return 0;
-}
-
 /* ---- words ---- */
 
 static bool is_one_of(struct span key, const char *const *keys)
@@ -390,6 +365,7 @@ static int read_plan(struct plan *p, const struct node *root, char *const *input
         OPT_INT(0, "row-group-size", &p->row_group, 0, PARQUET_GROUP_ROWS_MAX, ""), OPT_STR(0, "rejects", &p->rejects, "", ""),
         OPT_FLAG(0, "rejects-full", &p->rejects_full, ""),
         OPT_STR(0, "stats", &p->stats, "", ""), OPT_STR(0, "report", &p->report, "", ""), OPT_STR(0, "work", &p->work, "", ""),
+        OPT_STR(0, "keep", &p->keep, "", ""),
         OPT_ENUM(0, "compress", &p->branch->compress, "none|gz|zst", ""),
         OPT_END,
     };
@@ -449,6 +425,8 @@ void plan_free(struct plan *p)
         for (int i = 0; i < p->branch[b].route.n_tests; i++)
             where_free(p->branch[b].route.test[i]);
     }
+    opt_list_free(&p->forget.ids);
+    opt_list_free(&p->forget.urls);
     arena_free(&p->arena);
     *p = (struct plan){0};
 }

@@ -1,7 +1,8 @@
 /* pipelines/work.h -- the work folder of a plan: what lies there, and whose it is.
  *
  * A part is one input's way through one pass.  Its files are PASS.INPUT.ENDING: they only grow until PASS.INPUT.done says that
- * the part is through.  docs/curate.md has the table.
+ * the part is through.  docs/curate.md has the table.  Files of a pass whose documents are kept lie in the folder `keep` of the
+ * plan in the same way, with the number of their branch for that of the pass.
  */
 #ifndef PIPELINES_WORK_H
 #define PIPELINES_WORK_H
@@ -16,6 +17,8 @@ void work_docs(const struct plan *p, int pass, int input, int out, char path[409
 /* Names number k of the files of documents that a part reads.  1; 0: there are not so many (as in a pass that reads the
  * inputs). */
 int work_reads(const struct plan *p, const struct plan_pass *pass, int input, int k, char path[4096]);
+/* Whether these are kept when they have been read. */
+bool work_reads_kept(const struct plan_pass *pass);
 /* The file that says that the last stage of a pass has decided on a group of inputs, with its own counts. */
 void work_decided(const struct plan *p, const struct plan_pass *pass, int group, char path[4096]);
 /* The file that says that all is done: the statistics. */
@@ -31,9 +34,15 @@ struct work_claim {
     bool wait;  /* for another run of this task, which is else refused */
     bool again; /* forget what a former run left */
 };
-/* Makes the work folder ours, or finds that it is, and makes those of the outputs.  ERR_ARG: it belongs to another plan, which
- * is told; ERR_IO: another run is at work in it (pipelines/work_lock.h). */
-int work_claim(struct plan *p, const struct work_claim *c, struct work_lock *lock, struct err *e);
+/* Held while a run is at work: of the work folder, and of that of kept documents. */
+struct work_locks {
+    struct work_lock work, keep;
+};
+/* Makes the work folder ours, or finds that it is, and likewise that of documents that are kept, and makes those of the outputs.
+ * ERR_ARG: it belongs to another plan, which is told; ERR_IO: another run is at work in it (pipelines/work_lock.h). */
+int work_claim(struct plan *p, const struct work_claim *c, struct work_locks *locks, struct err *e);
+/* Gives back what is held; a process that this one was divided into: its own share. */
+void work_leave(struct work_locks *locks, bool is_child);
 /* Removes what a plan that is done no longer needs there; what cannot be removed stays, with a warning. */
 void work_tidy(const struct plan *p);
 #endif

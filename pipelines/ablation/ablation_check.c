@@ -182,15 +182,13 @@ static int make_keys(const struct ablation *a, struct ablation_variant *v, struc
 }
 
 /* Opens the stages of a settled plan, which checks their settings. */
-static int try_stages(const struct plan *p, struct err *e)
+static int try_stages(struct plan *p, struct err *e)
 {
-    struct stage *stage = calloc((size_t)p->n_stages + 1, sizeof *stage);
-    int rc = stage ? plan_open_stages(p, NULL, stage, e) : ablation_no_memory(e);
+    struct stage *stage;
 
-    if (rc == 0)
-        plan_close_stages(p, stage);
-    free(stage);
-    return rc;
+    TRY(plan_open_stages(p, NULL, &stage, e));
+    plan_close_stages(p, stage);
+    return 0;
 }
 
 int ablation_check_variant(struct ablation *a, struct ablation_variant *v, struct err *e)

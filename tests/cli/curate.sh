@@ -189,7 +189,7 @@ has "and told" err "one.jsonl"
 
 # Plans that make no sense.
 options="-o never.jsonl"
-wrong "an unknown key" $'stages: [clean]\ninputs: x\n' "'wrong.yaml' line 2: a plan has no key 'inputs', but input, stages, branches, columns, json-key, output, row-group-size, rejects, rejects-full, stats, report, work, compress; did you mean 'input'?"
+wrong "an unknown key" $'stages: [clean]\ninputs: x\n' "'wrong.yaml' line 2: a plan has no key 'inputs', but input, stages, branches, columns, json-key, output, row-group-size, rejects, rejects-full, stats, report, work, keep, compress; did you mean 'input'?"
 wrong "an unknown stage" $'stages:\n  - clean\n  - wash\n' "line 3: no stage 'wash'"
 wrong "a misspelt one" $'stages:\n  - claen\n' "did you mean 'clean'?"
 wrong "an unknown setting" $'stages:\n  - langid:\n      keep: en\n      treshold: 0.5\n' "line 4: langid has no setting 'treshold'"

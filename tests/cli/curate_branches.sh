@@ -115,6 +115,20 @@ work=work came=1
 divided "-j 1" "--processes 3 -j 3 --checkpoint 10K"
 killed 10K
 
+# With documents that are kept it comes to the same, whatever of them is there.
+again() { rm -rf work high.jsonl.zst rest both.jsonl short.jsonl out.rejects out.stats clusters.tsv kept/*1.{docs,done,rejects}; }
+cp plan.yaml without.yaml
+echo 'keep: kept' >>plan.yaml
+divided "-j 1" "--processes 3 -j 3 --checkpoint 10K"
+killed 10K
+again
+status "goes on from what is kept" 1 quern curate plan.yaml
+compare "from there"
+rm -r kept
+mv without.yaml plan.yaml
+again
+quern curate plan.yaml 2>/dev/null
+
 sed 's/score >= 0.5/score >= 0.6/' plan.yaml >plan2.yaml
 status "another test makes another plan" 2 quern curate plan2.yaml
 has "which is told" err "score >= 0.6"

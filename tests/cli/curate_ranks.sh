@@ -72,6 +72,11 @@ compare "after kills"
 ranks 1 timeout -s KILL .4 quern curate -q -j 1 --ranks mpi plan.yaml : -n 2 quern curate -q -j 1 --ranks mpi plan.yaml >err 2>&1
 check "and one process goes on" quern curate plan.yaml
 compare "by one process after ranks"
+for n in 3 2; do
+    check "$n ranks keep documents, or go on from there" ranks $n quern curate -j 1 --ranks mpi --keep kept plan.yaml
+    equal "which is said once: $n" "$(grep -c 'going on from' err)" $((3 - n))
+    compare "kept, by $n ranks"
+done
 status "ranks are all tasks" 2 quern curate --ranks self --tasks 2 plan.yaml
 has "which is said" err "--ranks says who shares the plan"
 status "alone" 0 quern curate -q --ranks self plan.yaml
