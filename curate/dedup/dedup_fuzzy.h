@@ -66,7 +66,7 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
             "write these clusters with the text that they share (JSON lines)"),                         \
     OPT_ENUM(0, "keep", &(c).keep, "first|last|longest|best", "which of the documents that are alike stays"), \
     OPT_INT(0, "strip-template", &(c).strip_template, 2, UINT32_MAX,                                    \
-            "compare without the lines that so many documents have; 0: with all"),                      \
+            "compare without the lines that so many documents have, or more; from 2 on"),               \
     OPT_OUT(0, "templates", &(c).templates, "FILE",                                                     \
             "with --strip-template: write these lines and how many documents have each (JSON lines)"),  \
     OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number, or date, of which the greatest stays"),     \

@@ -146,7 +146,8 @@ static void put_text(struct buf *to, const struct page *p, int d, const int *doc
         assert_int_equal(any ? buf_putc(to, '\n') : 0, 0);
         any = true;
         if (k >= 0)
-            assert_int_equal(buf_printf(to, d % 2 ? "Line %c%c%c." : "line  %c%c%c", 'a' + k / 100, 'a' + k / 10 % 10, 'a' + k % 10), 0);
+            assert_int_equal(buf_printf(to, d % 2 ? "Line %c%c%c." : "line  %c%c%c", 'a' + k / 100, 'a' + k / 10 % 10,
+                                        'a' + k % 10), 0);
     }
 }
 
