@@ -4,8 +4,8 @@
  *     corpus_bench web MEGABYTES [SEED]
  *
  * template: pages of about 3 kB of which any two have that Jaccard similarity of shingles of five words.  Every page
- * has the words of one template, and in three places (a head, a body, an end) words of its own.  With a SPREAD s the
- * own part of a page is larger or smaller by up to s (0.1: a tenth), evenly.
+ * has the words of one template, and in three places (a head, a body, an end) words of its own; each part is a line.  With
+ * a SPREAD s the own part of a page is larger or smaller by up to s (0.1: a tenth), evenly.
  *
  * web: a crawl in which each document says what it is a copy of, 4.2 kB a document on average.  Document n is a function
  * of the seed and n alone, so a smaller corpus is the beginning of a larger one.
@@ -70,8 +70,10 @@ static void put_page(uint64_t seed, uint64_t page, double similarity, double spr
         int to = (WORDS - n) * (i + 1) / (PLACES + 1), words = n * (i + 1) / PLACES - n * i / PLACES;
         for (; at < to; at++)
             put_word(draw(seed, 0, (uint64_t)at));
+        fputs("\\n", stdout);
         for (; i < PLACES && words > 0; words--)
             put_word(draw(seed, page + 1, k++));
+        fputs(i < PLACES ? "\\n" : "", stdout);
     }
     puts("\"}");
 }

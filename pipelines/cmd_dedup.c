@@ -133,22 +133,24 @@ static int settle_index(struct dedup_fuzzy_conf *c, int ranks, int n, char **arg
     return run_files_check(tool_files(), e);
 }
 
-static int open_stage(struct stage *s, const struct stage_kind *k, const void *conf, struct comm *ranks, struct err *e)
+/* Opens the stage behind *n others, which is one more then. */
+static int open_stage(struct stage *s, int *n, const struct stage_kind *k, const void *conf, struct comm *ranks, struct err *e)
 {
-    if (!ranks)
-        return k->open(s, conf, e);
-    if (!k->open_rank)
+    if (ranks && !k->open_rank)
         return err_set(e, ERR_UNSUPPORTED, "'%s' is not for several ranks, but exact and fuzzy are", k->name);
-    return k->open_rank(s, ranks, conf, e);
+    TRY(ranks ? k->open_rank(&s[*n], ranks, conf, e) : k->open(&s[*n], conf, e));
+    ++*n;
+    return 0;
 }
 
 static int run(const struct stage_kind *k, void *conf, const struct opt *opts, struct driver_conf *driver,
                const struct rank_conf *ranks, int n, char **argv)
 {
     static struct comm *c; /* not closed after a failure, and no leak */
-    static struct stage stage;
+    static struct stage stage[2];
+    const struct stage_kind *before;
     struct err e;
-    int rc, code;
+    int rc, code, opened = 0;
 
     if (!k)
         return say_kinds();
@@ -159,8 +161,10 @@ static int run(const struct stage_kind *k, void *conf, const struct opt *opts, s
     if (rc == 0 && is_fuzzy(k))
         rc = settle_index(conf, c->size, n, argv, &e);
     if (rc == 0)
-        rc = open_stage(&stage, k, conf, driver->ranks, &e);
-    code = driver_one(&tool, driver, &stage, rc, &e, n, argv);
+        rc = (before = stage_kind_before(k, conf)) ? open_stage(stage, &opened, before, conf, driver->ranks, &e) : 0;
+    if (rc == 0)
+        rc = open_stage(stage, &opened, k, conf, driver->ranks, &e);
+    code = driver_some(&tool, driver, stage, opened, rc, &e, n, argv);
     if (c->size == 1 || code == EXIT_FINE || code == EXIT_SOME_BAD) /* else the launcher is to end the others */
         comm_close(c);
     return code;

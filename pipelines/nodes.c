@@ -17,7 +17,7 @@ static int extract_source_open(struct source *s, const void *conf, char *const *
 }
 
 static const struct stage_kind extract_kind = {"extract", sizeof(struct extract_conf), extract_init, extract_rules,
-                                               extract_options, NULL, NULL};
+                                               extract_options, NULL, NULL, NULL};
 static const struct node_source extract_source = {extract_source_open, extract_restart, extract_close};
 
 /* ---- stages that need more than curation ---- */
@@ -60,7 +60,7 @@ static void router_options(void *conf, struct opt out[STAGE_MAX_OPTS])
 static int router_open(struct stage *s, const void *conf, struct err *e) { return doc_route_stage_open(s, conf, e); }
 
 const struct stage_kind node_router = {"branches", sizeof(struct doc_route_conf), router_init, doc_route_rules, router_options,
-                                       router_open, NULL};
+                                       router_open, NULL, NULL};
 
 /* ---- the table ---- */
 

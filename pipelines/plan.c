@@ -99,6 +99,16 @@ static int connect(struct plan *p, struct err *e)
     return 0;
 }
 
+/* A node among the stages of the plan, behind the one that has to stand before it. */
+static void line_up_node(struct plan *p, const struct plan_node *n)
+{
+    const struct stage_kind *before = stage_kind_before(n->kind.stage, n->conf);
+
+    if (before)
+        p->stage[p->n_stages++] = (struct plan_node){{.stage = before}, n->conf, n->line};
+    p->stage[p->n_stages++] = *n;
+}
+
 /* The nodes of all branches, one after the other, each with what sends its documents on; a branch without any has that too,
  * which counts.  There is room for one more in each. */
 static int line_up(struct plan *p, struct err *e)
@@ -106,7 +116,7 @@ static int line_up(struct plan *p, struct err *e)
     size_t n = 1;
 
     for (int i = 0; i < p->n_branches; i++)
-        n += (size_t)p->branch[i].n_nodes + 2;
+        n += 2 * (size_t)p->branch[i].n_nodes + 2;
     p->stage = arena_calloc(&p->arena, n, sizeof *p->stage);
     if (!p->stage)
         return plan_no_memory(e);
@@ -115,7 +125,7 @@ static int line_up(struct plan *p, struct err *e)
 
         b->first = p->n_stages;
         for (int k = 0; k < b->n_nodes; k++)
-            p->stage[p->n_stages++] = b->node[k];
+            line_up_node(p, &b->node[k]);
         if (b->routes.n || (b->name && !b->n_nodes))
             p->stage[p->n_stages++] = (struct plan_node){{.stage = &node_router}, &b->routes, b->line};
         b->last = p->n_stages;

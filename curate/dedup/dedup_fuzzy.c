@@ -183,7 +183,7 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
         return err_set(e, ERR_NOMEM, "out of memory for an id");
     h.id_n = id.n;
     TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h.rank, e));
-    rc = shingle_set_of(&set, t->shingler, d->text, f->conf.dir, e);
+    rc = shingle_set_of(&set, t->shingler, d->compared.p ? d->compared : d->text, f->conf.dir, e);
     h.count = set.count;
     if (rc == 0 && f->conf.keep == KEEP_BEST)
         dedup_seen_count(&f->ranks, h.rank > 0);

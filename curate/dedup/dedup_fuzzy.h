@@ -40,6 +40,9 @@ struct dedup_fuzzy_conf {
                              else it has a set file in any case */
     int device;           /* enum dedup_device */
     int64_t batch;        /* documents after which a thread gives a GPU what it has, at the latest */
+    int64_t strip_template; /* lines that so many documents have are left out where documents are compared, by a stage before
+                             this one (curate/dedup/dedup_templates.h); 0: all of a text is compared */
+    const char *templates; /* file of these lines; NULL: none */
     bool own_notes;       /* the notes stay in this process: they are small, and their shingles are on disk before commit */
 };
 #define DEDUP_FUZZY_MEMORY (INT64_C(1) << 30)
@@ -62,6 +65,10 @@ void dedup_fuzzy_conf_init(struct dedup_fuzzy_conf *c);
     OPT_OUT(0, "report", &(c).report, "FILE",                                                           \
             "write these clusters with the text that they share (JSON lines)"),                         \
     OPT_ENUM(0, "keep", &(c).keep, "first|last|longest|best", "which of the documents that are alike stays"), \
+    OPT_INT(0, "strip-template", &(c).strip_template, 2, UINT32_MAX,                                    \
+            "compare without the lines that so many documents have, or more; from 2 on"),               \
+    OPT_OUT(0, "templates", &(c).templates, "FILE",                                                     \
+            "with --strip-template: write these lines and how many documents have each (JSON lines)"),  \
     OPT_STR(0, "by", &(c).by, "FIELD", "with --keep best: the number, or date, of which the greatest stays"),     \
     DEDUP_PLACES_OPT((c).places),                                                                       \
     DEDUP_SIZE_OPT((c).cluster_size),                                                                   \

@@ -25,6 +25,8 @@ int dedup_fuzzy_settle(const struct dedup_fuzzy_conf *c, int *bands, int *rows, 
         return err_set(e, ERR_ARG, "one of the documents that are alike must stay");
     if (c->report && !c->report_over)
         return err_set(e, ERR_ARG, "a report of clusters over which size?");
+    if (c->templates && !c->strip_template)
+        return err_set(e, ERR_ARG, "--templates FILE is for the lines that --strip-template leaves out, which is not given");
     if (c->memory && c->memory < 128 << 20)
         return err_set(e, ERR_ARG, "memory of less than 128M");
     *bands = c->bands ? (int)c->bands : p->bands;

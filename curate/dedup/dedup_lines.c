@@ -100,7 +100,7 @@ static int lines_commit(void *stage, struct span note, struct verdict *v, struct
     (void)reply;
     (void)a;
     for (uint32_t i = 0; i < n; i++) {
-        if (key[i].lo || key[i].hi > 1)
+        if (key[i].hi > 1)
             TRY(dedup_units_add(l->units, key[i], e));
         else if (key[i].hi)
             TRY(dedup_units_add_marked(l->units, e));

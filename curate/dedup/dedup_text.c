@@ -174,7 +174,7 @@ static int put_forms(struct dedup_text *t, struct span text, enum dedup_form for
     return 0;
 }
 
-/* Replaces keys that came before by {0, 1}. */
+/* Replaces keys that came before, as key k, by {k, 1}. */
 static int settle_repeats(struct hash128 *key, size_t n)
 {
     size_t cap = 16, at;
@@ -186,13 +186,13 @@ static int settle_repeats(struct hash128 *key, size_t n)
     if (!slot)
         return ERR_NOMEM;
     for (size_t i = 0; i < n; i++) {
-        if (!key[i].lo && !key[i].hi)
+        if (!key[i].hi)
             continue;
         for (at = key[i].lo & (cap - 1); slot[at]; at = (at + 1) & (cap - 1))
             if (key[slot[at] - 1].lo == key[i].lo && key[slot[at] - 1].hi == key[i].hi)
                 break;
         if (slot[at])
-            key[i] = (struct hash128){0, 1};
+            key[i] = (struct hash128){slot[at] - 1, 1};
         else
             slot[at] = (uint32_t)i + 1;
     }
@@ -218,8 +218,8 @@ int64_t dedup_text_keys(struct dedup_text *t, struct span text, enum dedup_form 
         struct span count = form == DEDUP_RAW ? s : chars_strip(s);
         bool counts = count.n >= (size_t)min && (min <= 1 || (int64_t)chars_count(count) >= min);
         key[i] = counts ? hash_xxh3_128(s) : (struct hash128){0, 0};
-        if (counts && key[i].lo == 0 && key[i].hi < 2)
-            key[i].lo = 1; /* those two mean something else */
+        if (counts && key[i].hi < 2)
+            key[i].hi += 2; /* those two mean something else */
     }
     if (!t->apart && settle_repeats(key, units) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the parts of a text");

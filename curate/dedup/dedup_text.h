@@ -46,7 +46,8 @@ int dedup_text_cut(struct dedup_text *t, struct span text, enum dedup_unit unit,
 /* Keys of t's pieces, `span` consecutive ones together (their normal forms joined by single
  * spaces): key[i] of pieces i to i + span - 1.  Pieces of white space at the end do not count when
  * span > 1.  A key whose normal form has fewer than min characters is {0, 0}; one that the text
- * has before is {0, 1}, but for t->apart.  The number of keys, at most t->n; room for them is the caller's. */
+ * has before, as key k, is {k, 1}, but for t->apart; of all others hi is greater.  The number of keys, at most t->n; room for
+ * them is the caller's.  Behind it t->form has the normal forms, of piece i up to t->form_end[i] and a space before it. */
 int64_t dedup_text_keys(struct dedup_text *t, struct span text, enum dedup_form form, int span, int64_t min,
                         struct hash128 *key, struct err *e);
 /* The text without the pieces whose drop[i] is set, into out; *kept is their number. */

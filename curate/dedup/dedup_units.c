@@ -1,5 +1,6 @@
 #include "curate/dedup/dedup_units.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/pool.h"
@@ -21,6 +22,9 @@ struct dedup_units {
     bool all;
     uint32_t over;
     int jobs, next_part;
+    dedup_units_taker *tell; /* NULL: nobody wants to know */
+    void *tell_to;
+    pthread_mutex_t lock; /* one is told at a time */
 };
 
 int dedup_units_open(struct dedup_units **out, const char *dir, int64_t memory, struct err *e)
@@ -34,6 +38,7 @@ int dedup_units_open(struct dedup_units **out, const char *dir, int64_t memory, 
         return err_set(e, ERR_NOMEM, "out of memory");
     u->dir = dir;
     u->memory = memory;
+    pthread_mutex_init(&u->lock, NULL);
     u->marked.fd = -1;
     for (int i = 0; i < PARTS; i++)
         u->part[i].fd = -1;
@@ -56,6 +61,7 @@ void dedup_units_close(struct dedup_units *u)
         spill_close(&u->part[i]);
     spill_close(&u->marked);
     spill_map_close(&u->bits);
+    pthread_mutex_destroy(&u->lock);
     free(u);
 }
 
@@ -78,6 +84,12 @@ int dedup_units_add_marked(struct dedup_units *u, struct err *e)
     uint64_t unit = u->n++;
 
     return spill_put(&u->marked, &unit, sizeof unit, e);
+}
+
+void dedup_units_tell(struct dedup_units *u, dedup_units_taker *tell, void *to)
+{
+    u->tell = tell;
+    u->tell_to = to;
 }
 
 uint64_t dedup_units_count(const struct dedup_units *u)
@@ -170,16 +182,42 @@ static int enter(struct table *t, const struct record *r)
     return there;
 }
 
-/* All have been entered: is this unit to be marked? */
-static bool is_over(const struct dedup_units *u, const struct table *t, const struct record *r)
+static int tell(struct dedup_units *u, uint64_t unit, uint32_t count, struct err *e)
+{
+    int rc;
+
+    pthread_mutex_lock(&u->lock);
+    rc = u->tell(u->tell_to, unit, count, e);
+    pthread_mutex_unlock(&u->lock);
+    return rc;
+}
+
+/* All have been entered.  1: this unit is to be marked; 0: it is not. */
+static int is_over(struct dedup_units *u, const struct table *t, const struct record *r, struct err *e)
 {
     struct slot *s = find(t, r);
     bool seen = s->lo & 1;
+    uint32_t count;
 
     if (!t->count)
         return seen;
     s->lo |= 1;
-    return t->count[s - t->slot] > u->over && (u->all || seen);
+    count = t->count[s - t->slot];
+    if (count <= u->over)
+        return 0;
+    if (u->tell && !seen)
+        TRY(tell(u, r->unit, count, e));
+    return u->all || seen;
+}
+
+/* A record is entered.  1: its unit is to be marked by what is known so far; 0: it is not. */
+static int enter_one(const struct dedup_units *u, struct table *t, const struct record *r, struct err *e)
+{
+    int there = enter(t, r);
+
+    if (there < 0)
+        return err_set(e, there, "out of memory for %zu keys", t->used);
+    return there && !u->all && !t->count;
 }
 
 /* Goes through the records of a part that belong to slice k of n: enters them and marks those that were there, or then,
@@ -190,27 +228,25 @@ static int scan(struct dedup_units *u, const struct spill *part, struct table *t
     struct spill_reader r;
     struct record x;
     size_t got;
-    int there, rc = spill_reader_open(&r, part, 0, part->size, READ / sizeof x * sizeof x, e);
+    int rc = spill_reader_open(&r, part, 0, part->size, READ / sizeof x * sizeof x, e);
 
-    while (rc == 0 && (rc = spill_ahead(&r, sizeof x, &got, e)) == 0 && got) {
+    while (rc >= 0 && (rc = spill_ahead(&r, sizeof x, &got, e)) == 0 && got) {
         memcpy(&x, r.buf + r.pos, sizeof x);
         r.pos += sizeof x;
         if ((unsigned __int128)(x.hi << PART_BITS) * n >> 64 != k)
             continue;
-        there = second ? is_over(u, t, &x) : enter(t, &x);
-        if (there < 0)
-            rc = err_set(e, there, "out of memory for %zu keys", t->used);
-        if (there > 0 && (second || (!u->all && !t->count)))
+        rc = second ? is_over(u, t, &x, e) : enter_one(u, t, &x, e);
+        if (rc > 0)
             mark(u, x.unit);
     }
     spill_reader_close(&r);
-    return rc;
+    return rc < 0 ? rc : 0;
 }
 
 static int do_part(struct dedup_units *u, struct spill *part, struct err *e)
 {
     size_t records = (size_t)(part->size / sizeof(struct record));
-    bool counts = u->over > 1;
+    bool counts = u->over > 1 || u->tell;
     size_t each = sizeof(struct slot) + (counts ? sizeof(uint32_t) : 0);
     size_t room = (size_t)(u->memory * 3 / 4) / (size_t)u->jobs / each * 2 / 3;
     size_t slices, most;

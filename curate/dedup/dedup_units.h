@@ -22,6 +22,10 @@ int dedup_units_add(struct dedup_units *u, struct hash128 key, struct err *e);
 int dedup_units_add_unmarked(struct dedup_units *u, struct err *e);
 int dedup_units_add_marked(struct dedup_units *u, struct err *e);
 
+/* Told of a key that comes too often: its first unit, and how often.  By one thread at a time, in any order. */
+typedef int dedup_units_taker(void *to, uint64_t unit, uint32_t count, struct err *e);
+/* Before resolve, which then tells of all such keys; 4 bytes of memory more a different key. */
+void dedup_units_tell(struct dedup_units *u, dedup_units_taker *tell, void *to);
 /* Of keys that come more than `over` (1 or more) times: marks the units but for the first, or with `all` every one.
  * Once, after the last unit. */
 int dedup_units_resolve(struct dedup_units *u, bool all, uint32_t over, int jobs, struct err *e);

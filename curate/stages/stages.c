@@ -8,6 +8,7 @@
 #include "curate/dedup/dedup_lines.h"
 #include "curate/dedup/dedup_ranks.h"
 #include "curate/dedup/dedup_substring.h"
+#include "curate/dedup/dedup_templates.h"
 #include "curate/dedup/dedup_text.h"
 #include "curate/extract/extract.h"
 #include "curate/filter/filter.h"
@@ -33,6 +34,25 @@ STAGE_FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
 STAGE_FORM(dedup_lines, DEDUP_LINES_OPTS)
 RANKS_FORM(dedup_exact)
 RANKS_FORM(dedup_fuzzy)
+RANKS_FORM(dedup_templates)
+
+/* What finds templates has the settings of what it stands before, which checks them and names their files. */
+static void templates_init(void *conf) { (void)conf; }
+static void templates_options(void *conf, struct opt out[STAGE_MAX_OPTS])
+{
+    (void)conf;
+    out[0] = (struct opt)OPT_END;
+}
+static int templates_open(struct stage *s, const void *conf, struct err *e) { return dedup_templates_stage_open(s, conf, e); }
+
+static const struct stage_kind *before_fuzzy(const void *conf)
+{
+    static const struct stage_kind templates = {"dedup templates", sizeof(struct dedup_fuzzy_conf), templates_init, NULL,
+                                                templates_options, templates_open, dedup_templates_open_rank, NULL};
+    const struct dedup_fuzzy_conf *c = conf;
+
+    return c->strip_template ? &templates : NULL;
+}
 #endif
 #if HAVE_ICU && HAVE_PSL
 STAGE_FORM(filter, FILTER_OPTS)
@@ -51,7 +71,7 @@ static const struct stage_kind kinds[] = {
     STAGE_KIND("clean", clean, NULL, NULL),
     STAGE_KIND("decontaminate", decontaminate, decontaminate_rules, NULL),
     STAGE_KIND("dedup exact", dedup_exact, dedup_exact_rules, dedup_exact_open_rank),
-    STAGE_KIND("dedup fuzzy", dedup_fuzzy, dedup_fuzzy_rules, dedup_fuzzy_open_rank),
+    STAGE_KIND_AFTER("dedup fuzzy", dedup_fuzzy, dedup_fuzzy_rules, dedup_fuzzy_open_rank, before_fuzzy),
     STAGE_KIND("dedup lines", dedup_lines, dedup_text_rules, NULL),
 #endif
 #if HAVE_ICU && HAVE_PSL

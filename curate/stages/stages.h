@@ -24,6 +24,8 @@ struct stage_kind {
     int (*open)(struct stage *s, const void *conf, struct err *e);
     /* Makes it for one of the ranks of c, which share the documents.  NULL: it runs alone. */
     int (*open_rank)(struct stage *s, struct comm *c, const void *conf, struct err *e);
+    /* The kind of a stage with the same settings that has to stand right before it.  NULL, or it gives NULL: there is none. */
+    const struct stage_kind *(*before)(const void *conf);
 };
 
 /* The common form of x with its struct x_conf and options OPTS: functions x_init and x_options; and x_open, of a stage. */
@@ -42,9 +44,15 @@ struct stage_kind {
     {                                                                          \
         return x##_stage_open(s, conf, e);                                     \
     }
-/* A row, of a stage that drops by these rules (NULL: none); open_rank may be NULL. */
-#define STAGE_KIND(name, x, rules, open_rank) \
-    {name, sizeof(struct x##_conf), x##_init, rules, x##_options, x##_open, open_rank}
+/* A row, of a stage that drops by these rules (NULL: none); open_rank may be NULL.  _AFTER: with what may stand before it. */
+#define STAGE_KIND_AFTER(name, x, rules, open_rank, before) \
+    {name, sizeof(struct x##_conf), x##_init, rules, x##_options, x##_open, open_rank, before}
+#define STAGE_KIND(name, x, rules, open_rank) STAGE_KIND_AFTER(name, x, rules, open_rank, NULL)
+/* The kind that has to stand right before one of these settings, or NULL. */
+static inline const struct stage_kind *stage_kind_before(const struct stage_kind *k, const void *conf)
+{
+    return k->before ? k->before(conf) : NULL;
+}
 
 /* Number i of them; NULL beyond the last.  Those whose library this build lacks are not
  * among them. */

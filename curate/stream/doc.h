@@ -23,6 +23,7 @@ struct doc {
     uint64_t offset;   /*   byte offset in the decompressed input */
     struct span id;    /* decoded "id"; FILE:OFFSET when there is none, or null */
     struct span text;  /* decoded "text"; empty when there is none */
+    struct span compared; /* of it, what near-duplicates are looked for by; p NULL: all.  Not written */
     struct doc_field *field;
     int n_fields, cap_fields;
     struct span line; /* the input as read while nothing was set; else p == NULL */

@@ -373,16 +373,21 @@ int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, cha
     return tool_end(t, r.bad ? EXIT_SOME_BAD : EXIT_FINE);
 }
 
-int driver_one(const struct tool *t, struct driver_conf *c, struct stage *stage, int opened, const struct err *e, int n_operands,
-               char **argv)
+int driver_some(const struct tool *t, struct driver_conf *c, struct stage *stage, int n, int opened, const struct err *e,
+                int n_operands, char **argv)
 {
     int code;
 
-    if (opened < 0)
-        return tool_fail(t, e);
     c->stages = stage;
-    c->n_stages = 1;
-    code = driver_main(t, c, n_operands, argv);
-    stage->ops->close(stage->state);
+    c->n_stages = n;
+    code = opened < 0 ? tool_fail(t, e) : driver_main(t, c, n_operands, argv);
+    for (int i = 0; i < n; i++)
+        stage[i].ops->close(stage[i].state);
     return code;
+}
+
+int driver_one(const struct tool *t, struct driver_conf *c, struct stage *stage, int opened, const struct err *e, int n_operands,
+               char **argv)
+{
+    return driver_some(t, c, stage, opened < 0 ? 0 : 1, opened, e, n_operands, argv);
 }

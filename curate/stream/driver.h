@@ -67,7 +67,10 @@ int driver_run(const struct driver_conf *c, struct driver_result *r, struct err 
 /* What a stage's main does once its options are parsed: runs it over the operands and
  * returns the exit status. */
 int driver_main(const struct tool *t, struct driver_conf *c, int n_operands, char **argv);
-/* The same for one stage, which it closes.  opened: what opening it returned, and said in e. */
+/* The same for n stages that are open, which it closes.  opened: what opening them returned, and said in e. */
+int driver_some(const struct tool *t, struct driver_conf *c, struct stage *stage, int n, int opened, const struct err *e,
+                int n_operands, char **argv);
+/* The same for one stage, which is not open where that failed. */
 int driver_one(const struct tool *t, struct driver_conf *c, struct stage *stage, int opened, const struct err *e, int n_operands,
                char **argv);
 #endif

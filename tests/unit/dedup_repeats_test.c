@@ -13,6 +13,63 @@
 #include "curate/dedup/dedup_repeats.h"
 #include "curate/dedup/dedup_units.h"
 
+/* Keys that come too often, as they are told: the first unit of each, how often it comes. */
+struct told {
+    const uint16_t *key;
+    uint32_t *times;
+    uint64_t *unit;
+};
+
+static int take_key(void *to, uint64_t unit, uint32_t count, struct err *e)
+{
+    struct told *t = to;
+
+    (void)e;
+    assert_int_equal(t->times[t->key[unit]], 0); /* once */
+    t->times[t->key[unit]] = count;
+    t->unit[t->key[unit]] = unit;
+    return 0;
+}
+
+static void keys_are_told_of(void **state)
+{
+    enum { N = 60000, KEYS = 25000 };
+    static uint16_t key[N], count[KEYS];
+    static uint32_t times[KEYS];
+    static uint64_t first[KEYS], unit[KEYS];
+    struct told told = {key, times, unit};
+    struct rng_mt r;
+    struct err e;
+
+    (void)state;
+    rng_mt_seed(&r, 4);
+    for (uint64_t i = 0; i < N; i++)
+        if (!count[key[i] = (uint16_t)(rng_mt_u64(&r) % KEYS)]++)
+            first[key[i]] = i;
+    for (int over = 1; over < 5; over++)
+        for (int jobs = 1; jobs <= 3; jobs += 2) {
+            struct dedup_units *u;
+
+            assert_int_equal(dedup_units_open(&u, NULL, jobs == 1 ? 1 << 12 : 1 << 24, &e), 0);
+            for (int i = 0; i < N; i++)
+                assert_int_equal(dedup_units_add(u, (struct hash128){hash_mix64(key[i]), hash_mix64(key[i] + 77u)}, &e), 0);
+            memset(times, 0, sizeof times);
+            dedup_units_tell(u, take_key, &told);
+            assert_int_equal(dedup_units_resolve(u, true, (uint32_t)over, jobs, &e), 0);
+            for (int i = 0; i < N; i++) {
+                uint8_t mark;
+
+                dedup_units_next(u, 1, &mark);
+                assert_int_equal(mark, count[key[i]] > over);
+            }
+            for (int k = 0; k < KEYS; k++) {
+                assert_int_equal(times[k], count[k] > over ? count[k] : 0);
+                assert_true(!times[k] || unit[k] == first[k]);
+            }
+            dedup_units_close(u);
+        }
+}
+
 static void marks_are_those_of_a_table(void **state)
 {
     enum { N = 60000, KEYS = 25000 };
@@ -203,6 +260,7 @@ static void repeats_of_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_are_told_of),
         cmocka_unit_test(marks_are_those_of_a_table),
 #if HAVE_DIVSUFSORT
         cmocka_unit_test(repeats_are_those_of_brute_force),
