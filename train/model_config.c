@@ -193,15 +193,13 @@ static int check_lora(const struct model_config *m, struct err *e)
     return 0;
 }
 
-/* What is not there yet for tokens that are predicted further on. */
+/* Of tokens that are predicted further on. */
 static int check_mtp(const struct model_config *m, struct err *e)
 {
     if (m->mtp_layers < 0 || m->mtp_layers > MODEL_MTP_MOST)
         return err_set(e, ERR_ARG, "--mtp-num-layers: %" PRId64 " are more than %d", m->mtp_layers, MODEL_MTP_MOST);
     if (m->mtp_layers && m->mtp_layers >= m->seq)
         return err_set(e, ERR_ARG, "--mtp-num-layers: sequences of %" PRId64 " tokens have none so far on", m->seq);
-    if (m->mtp_layers && m->lora_rank)
-        return err_set(e, ERR_UNSUPPORTED, "--mtp-num-layers: quern cannot do this with --lora-rank yet");
     return 0;
 }
 

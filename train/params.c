@@ -387,7 +387,7 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
     size_t layers;
 
     memset(p, 0, sizeof *p);
-    p->n_mtp = part.heads && !adapters ? (int)m->mtp_layers : 0;
+    p->n_mtp = part.heads ? (int)m->mtp_layers : 0;
     p->word = p->position = p->embed_w = p->embed_b = p->final_w = p->final_b = p->output = -1;
     if (part.of == PART_EXPERTS || adapters)
         part.embeds = part.heads = false;

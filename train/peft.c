@@ -528,12 +528,13 @@ static int add_adapter(struct merge *m, int i, struct err *e)
 static int adapter_of(const struct merge *m, const struct param *q)
 {
     const struct params *p = &m->own;
+    int end = q->unit < p->units - 1 ? p->layer[q->unit].at : p->n; /* those that predict tokens further on share a unit */
     char name[96];
 
-    if (q->dims < 2 || q->unit == 0 || q->unit > p->units - 2)
+    if (q->dims < 2 || q->unit == 0)
         return -1;
     snprintf(name, sizeof name, "%.*s.lora_A.weight", (int)(strlen(q->name) - strlen(".weight")), q->name);
-    for (int i = p->layer[q->unit - 1].at; i < p->layer[q->unit].at; i++)
+    for (int i = p->layer[q->unit - 1].at; i < end; i++)
         if (strcmp(p->v[i].name, name) == 0)
             return i;
     return -1;
