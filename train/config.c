@@ -298,7 +298,7 @@ static int check_batch(struct train_config *c, struct err *e)
 
 static int no_target(const struct model_config *m, const char *pattern, struct err *e)
 {
-    char names[160] = "";
+    char names[192] = "";
     size_t n = 0;
 
     for (int k = 0; k < LORA_TARGETS; k++)

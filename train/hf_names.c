@@ -66,17 +66,18 @@ int hf_params_init(struct params *p, const struct model_config *m, struct err *e
     TRY(params_init(p, m, NULL, e));
     if (!m->expert_bias)
         return 0;
-    v = realloc(p->v, (size_t)(p->n + m->layers) * sizeof *v);
+    v = realloc(p->v, (size_t)(p->n + m->layers + m->mtp_layers) * sizeof *v);
     if (!v)
         return err_set(e, ERR_NOMEM, "out of memory");
     p->v = v;
-    for (int64_t i = 0; i < m->layers; i++)
-        if (model_layer_moe(m, i)) {
+    for (int64_t i = 0; i < m->layers + m->mtp_layers; i++)
+        if (i < m->layers ? model_layer_moe(m, i) : model_mtp_moe(m)) {
             struct param *q = &p->v[p->n++];
 
             *q = (struct param){.dims = 1, .whole = {m->experts}, .shape = {m->experts}, .n = (size_t)m->experts, .split = -1,
                                 .parts = 1, .part = {m->experts}};
-            snprintf(q->name, sizeof q->name, "decoder.layers.%" PRId64 ".mlp.router.expert_bias", i);
+            snprintf(q->name, sizeof q->name, i < m->layers ? "decoder.layers.%" PRId64 ".mlp.router.expert_bias"
+                     : "mtp.layers.%" PRId64 ".transformer_layer.mlp.router.expert_bias", i < m->layers ? i : i - m->layers);
         }
     return 0;
 }

@@ -5,10 +5,10 @@
 
 struct linear linear_of(const struct model *m, int64_t layer, enum layer_param w, enum layer_param b, int64_t rows)
 {
-    return (struct linear){
-        .buffer = &m->dense, .w = pass_param(m, layer, w), .b = pass_param(m, layer, b), .adapter = lora_of(m, layer, w),
-        .rows = rows,
-    };
+    struct linear l = {.buffer = &m->dense, .w = pass_param(m, layer, w), .b = pass_param(m, layer, b), .rows = rows};
+
+    lora_attach(m, &l, layer, w, &m->lora);
+    return l;
 }
 
 struct linear linear_output(const struct model *m, int64_t rows)
@@ -49,8 +49,7 @@ static struct matmul part_of(const struct linear *l, struct matmul of, int64_t i
 
 /* ---- products ---- */
 
-/* One of all rows. */
-static int product(struct model *m, const struct linear *l, const struct matmul *of, struct err *e)
+int linear_product(struct model *m, const struct linear *l, const struct matmul *of, struct err *e)
 {
     struct matmul_grouped q;
 
@@ -93,8 +92,8 @@ int linear_forward(struct model *m, const struct linear *l, void *y, const void 
     };
 
     if (fp8_weight(m, l, 0) < 0) {
-        TRY(product(m, l, &all, e));
-        return !l->adapter ? 0 : lora_forward(m, l, y, x, e);
+        TRY(linear_product(m, l, &all, e));
+        return !l->adapters ? 0 : lora_forward(m, l, y, x, e);
     }
     for (int64_t i = 0, first = 0; i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
         struct matmul mm = of_group(l, &all, (int)i, first);
@@ -123,11 +122,11 @@ int linear_backward(struct model *m, const struct linear *l, void *dx, const voi
     if (fp8_weight(m, l, 0) < 0) {
         weights.sums = bias;
         if (weights.c)
-            TRY(product(m, l, &weights, e));
-        if (l->adapter)
+            TRY(linear_product(m, l, &weights, e));
+        if (l->adapters)
             TRY(lora_backward(m, l, dy, x, e));
-        TRY(product(m, l, &inputs, e));
-        return !l->adapter ? 0 : lora_backward_input(m, l, dx, e);
+        TRY(linear_product(m, l, &inputs, e));
+        return !l->adapters ? 0 : lora_backward_input(m, l, dx, e);
     }
     for (int64_t i = 0, first = 0; i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
         struct matmul weight = of_group(l, &weights, (int)i, first), input = of_group(l, &inputs, (int)i, first);

@@ -16,7 +16,9 @@ struct linear {
     const struct param_buffer *buffer;
     int w, b;            /* its parameters, of experts the first one's; b -1: there is none.  Of a row-parallel W each tensor
                             rank has a summand of y, and the first of them b */
-    const struct param *adapter; /* A of its adapter, in m->adapters, before B (lora.h); NULL: it has none */
+    const struct param_buffer *adapters; /* where its adapter is (lora.h); NULL: it has none */
+    int a;               /* A there, of experts the first one's; B stands behind it */
+    const struct lora_work *lora; /* room for its rows */
     int64_t rows;        /* of x and y */
     bool wide;           /* y is fp32 */
     bool adds;           /* backward adds to dx */
@@ -39,6 +41,9 @@ struct linear {
 /* Parameters w and b of layer, for rows; and its output layer, the embedding if that is tied. */
 struct linear linear_of(const struct model *m, int64_t layer, enum layer_param w, enum layer_param b, int64_t rows);
 struct linear linear_output(const struct model *m, int64_t rows);
+
+/* One product of all rows: what experts have of their own, l->w and l->b, is the first one's. */
+int linear_product(struct model *m, const struct linear *l, const struct matmul *of, struct err *e);
 
 int linear_forward(struct model *m, const struct linear *l, void *y, const void *x, struct err *e);
 /* Gradients of a buffer that is not trained are left out.  dx may be x, not dy.  With an input kept in FP8 x is not looked at; dy

@@ -28,85 +28,99 @@ int lora_same(const struct model_config *a, const struct model_config *b, const 
     return 0;
 }
 
-const struct param *lora_of(const struct model *m, int64_t layer, enum layer_param w)
+void lora_attach(const struct model *m, struct linear *l, int64_t layer, enum layer_param w, const struct lora_work *room)
 {
-    const struct params *p = &m->adapters.params;
+    const struct param_buffer *b = l->experts ? &m->expert_adapters : &m->adapters;
     enum layer_param a = lora_param(w);
-    int i = p->n && a < LAYER_PARAMS ? params_layer(p, layer, a) : -1;
 
-    return i < 0 ? NULL : &p->v[i];
+    l->a = b->params.n && a < LAYER_PARAMS ? params_layer(&b->params, layer, a) : -1;
+    l->adapters = l->a < 0 ? NULL : b;
+    l->lora = room;
 }
 
-static const void *weight_of(const struct model *m, const struct param *p)
+/* A as a linear layer of its own, or B. */
+static struct linear half(const struct linear *l, bool b)
 {
-    return param_weight(&m->adapters, (int)(p - m->adapters.params.v));
+    struct linear own = *l;
+
+    own.buffer = l->adapters;
+    own.w = l->a + b;
+    own.b = -1;
+    return own;
 }
 
-static int product(struct model *m, const struct matmul *of, struct err *e)
+/* y (beta y +) = x W^T of one of the two. */
+static int forward(struct model *m, const struct linear *l, void *y, float beta, const void *x, struct err *e)
 {
-    TRY(pass_progress(m, e));
-    return m->dev->ops->matmul(m->dev, of, e);
-}
-
-/* m->lora.down (rows, rank) = s x A^T. */
-static int down(struct model *m, const struct linear *l, const void *x, struct err *e)
-{
-    const struct param *a = l->adapter;
+    const struct param *p = &l->buffer->params.v[l->w];
     const struct matmul mm = {
-        .m = l->rows, .n = a->shape[0], .k = a->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .a = x,
-        .b = weight_of(m, a), .c = m->lora.down,
+        .m = l->rows, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .a = x,
+        .b = param_weight(l->buffer, l->w), .c = y, .beta = beta,
     };
 
-    TRY(product(m, &mm, e));
-    return m->dev->ops->vec_scale(m->dev, m->dt, mm.c, (float)lora_scale(&m->config), mm.m * mm.n, e);
+    return linear_product(m, l, &mm, e);
+}
+
+/* dx (beta dx +) = dy W of one of the two. */
+static int input_gradient(struct model *m, const struct linear *l, void *dx, float beta, const void *dy, struct err *e)
+{
+    const struct param *p = &l->buffer->params.v[l->w];
+    const struct matmul mm = {
+        .m = l->rows, .n = p->shape[1], .k = p->shape[0], .dt = m->dt, .dt_c = m->dt, .a = dy,
+        .b = param_weight(l->buffer, l->w), .c = dx, .beta = beta,
+    };
+
+    return linear_product(m, l, &mm, e);
+}
+
+/* The gradient of one of the two, dy^T x over the rows. */
+static int weight_gradient(struct model *m, const struct linear *l, const void *dy, const void *x, struct err *e)
+{
+    const struct param *p = &l->buffer->params.v[l->w];
+    const struct matmul mm = {
+        .m = p->shape[0], .n = p->shape[1], .k = l->rows, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = dy, .b = x,
+        .c = param_grad_copy(l->buffer, l->w, l->copy), .beta = l->buffer->overwrite ? 0 : 1,
+    };
+
+    return linear_product(m, l, &mm, e);
+}
+
+static int scale(struct model *m, const struct linear *l, void *x, struct err *e)
+{
+    return m->dev->ops->vec_scale(m->dev, m->dt, x, (float)lora_scale(&m->config), l->rows * m->config.lora_rank, e);
+}
+
+/* l->lora->down (rows, rank) = s x A^T. */
+static int down(struct model *m, const struct linear *l, const void *x, struct err *e)
+{
+    const struct linear a = half(l, false);
+
+    TRY(forward(m, &a, l->lora->down, 0, x, e));
+    return scale(m, l, l->lora->down, e);
 }
 
 int lora_forward(struct model *m, const struct linear *l, void *y, const void *x, struct err *e)
 {
-    const struct param *b = l->adapter + 1;
-    const struct matmul up = {
-        .m = l->rows, .n = b->shape[0], .k = b->shape[1], .trans_b = true, .dt = m->dt, .dt_c = m->dt, .a = m->lora.down,
-        .b = weight_of(m, b), .c = y, .beta = 1,
-    };
+    const struct linear b = half(l, true);
 
     TRY(down(m, l, x, e));
-    return product(m, &up, e);
-}
-
-/* The gradient of p, dy^T x over the rows. */
-static int weight_gradient(struct model *m, const struct linear *l, const struct param *p, const void *dy, const void *x,
-                           struct err *e)
-{
-    const struct matmul mm = {
-        .m = p->shape[0], .n = p->shape[1], .k = l->rows, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = dy, .b = x,
-        .c = param_grad(&m->adapters, (int)(p - m->adapters.params.v)), .beta = m->adapters.overwrite ? 0 : 1,
-    };
-
-    return product(m, &mm, e);
+    return forward(m, &b, y, 1, l->lora->down, e);
 }
 
 int lora_backward(struct model *m, const struct linear *l, const void *dy, const void *x, struct err *e)
 {
-    const struct param *b = l->adapter + 1;
-    const struct matmul back = {
-        .m = l->rows, .n = b->shape[1], .k = b->shape[0], .dt = m->dt, .dt_c = m->dt, .a = dy,
-        .b = weight_of(m, b), .c = m->lora.up,
-    };
+    const struct linear a = half(l, false), b = half(l, true);
 
     TRY(down(m, l, x, e));
-    TRY(weight_gradient(m, l, b, dy, m->lora.down, e));
-    TRY(product(m, &back, e)); /* (rows, rank): s dy B */
-    TRY(m->dev->ops->vec_scale(m->dev, m->dt, back.c, (float)lora_scale(&m->config), back.m * back.n, e));
-    return weight_gradient(m, l, l->adapter, m->lora.up, x, e);
+    TRY(weight_gradient(m, &b, dy, l->lora->down, e));
+    TRY(input_gradient(m, &b, l->lora->up, 0, dy, e)); /* (rows, rank): s dy B */
+    TRY(scale(m, l, l->lora->up, e));
+    return weight_gradient(m, &a, l->lora->up, x, e);
 }
 
 int lora_backward_input(struct model *m, const struct linear *l, void *dx, struct err *e)
 {
-    const struct param *a = l->adapter;
-    const struct matmul mm = {
-        .m = l->rows, .n = a->shape[1], .k = a->shape[0], .dt = m->dt, .dt_c = m->dt, .a = m->lora.up,
-        .b = weight_of(m, a), .c = dx, .beta = 1,
-    };
+    const struct linear a = half(l, false);
 
-    return product(m, &mm, e);
+    return input_gradient(m, &a, dx, 1, l->lora->up, e);
 }

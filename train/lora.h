@@ -2,8 +2,9 @@
  *
  *     y = W x + b + s B (A x)        A (rank, in), B (out, rank); s is alpha / rank, or alpha / sqrt(rank) (arXiv:2312.03732)
  * A model with adapters (model_config.h: lora_rank) trains these alone: they have a param buffer of their own, and the others
- * have neither gradients nor an optimizer's state.  Of a column-parallel W each tensor rank has its rows of B and all of A, of a
- * row-parallel one its columns of A and all of B; what all have gets a summand of its gradient on each.
+ * have neither gradients nor an optimizer's state.  Those of experts, an A and a B each, have another one, which ranks share as
+ * they share the experts.  Of a column-parallel W each tensor rank has its rows of B and all of A, of a row-parallel one its
+ * columns of A and all of B; what all have gets a summand of its gradient on each.
  */
 #ifndef TRAIN_LORA_H
 #define TRAIN_LORA_H
@@ -20,8 +21,8 @@ double lora_scale(const struct model_config *c);
 /* Whether a run of model b may go on with the adapters of a checkpoint of a, which may have none: ERR_ARG says why not. */
 int lora_same(const struct model_config *a, const struct model_config *b, const char *path, struct err *e);
 
-/* The adapter of the layer's weight w: A, behind which B stands; NULL: it has none. */
-const struct param *lora_of(const struct model *m, int64_t layer, enum layer_param w);
+/* Gives l the adapter of the layer's weight w, of experts the first one's, if that has one; room: for rows of l. */
+void lora_attach(const struct model *m, struct linear *l, int64_t layer, enum layer_param w, const struct lora_work *room);
 
 /* y += s B (A x). */
 int lora_forward(struct model *m, const struct linear *l, void *y, const void *x, struct err *e);

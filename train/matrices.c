@@ -85,13 +85,13 @@ static int add_param(struct matrices *m, const struct zero_shard *z, const struc
     return 0;
 }
 
-int matrices_add(struct matrices *m, const struct zero_shard *z, bool experts, struct err *e)
+int matrices_add(struct matrices *m, const struct zero_shard *z, struct err *e)
 {
     const struct params *p = &z->buffer->params;
 
     for (int i = 0; i < p->n; i++)
         if (p->v[i].rule.whole && !p->v[i].frozen)
-            TRY(add_param(m, z, &p->v[i], experts, e));
+            TRY(add_param(m, z, &p->v[i], p->experts > 0, e));
     return 0;
 }
 

@@ -51,7 +51,7 @@ size_t matrices_lines(const struct optim_conf *c, const struct matrix_size *most
 /* most: of all shards that are added.  Zeroed is none. */
 int matrices_open(struct matrices *m, struct device *dev, const struct optim_conf *c, const struct layout *l,
                   const struct matrix_size *most, struct err *e);
-int matrices_add(struct matrices *m, const struct zero_shard *z, bool experts, struct err *e);
+int matrices_add(struct matrices *m, const struct zero_shard *z, struct err *e);
 /* After the last was added. */
 int matrices_ready(struct matrices *m, struct err *e);
 void matrices_close(struct matrices *m); /* zeroed is fine */

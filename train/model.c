@@ -61,13 +61,14 @@ static int measure_experts(struct model *m, struct err *e)
     return 0;
 }
 
-static int measure_adapters(struct model *m, struct err *e)
+static int measure_adapters(struct model *m, enum part_of of, struct param_buffer *b, const struct param_buffer_conf *conf,
+                            struct err *e)
 {
-    m->part.of = PART_ADAPTERS;
-    m->buffers[m->n_buffers++] = &m->adapters;
-    TRY(lay_out(m, &m->adapters, e));
+    m->part.of = of;
+    m->buffers[m->n_buffers++] = b;
+    TRY(lay_out(m, b, e));
     m->part.of = PART_DENSE;
-    return param_buffer_plan(&m->adapters, &m->run.adapters, m->dt, m->run.use == MODEL_TRAIN, e);
+    return param_buffer_plan(b, conf, m->dt, m->run.use == MODEL_TRAIN, e);
 }
 
 /* Numbers that the cache has of a token in a layer; and bytes of those of them that come first, of all tokens. */
@@ -120,7 +121,9 @@ static int measure(struct model *m, const struct model_config *config, const str
     if (config->experts)
         TRY(measure_experts(m, e));
     if (config->lora_rank)
-        TRY(measure_adapters(m, e));
+        TRY(measure_adapters(m, PART_ADAPTERS, &m->adapters, &m->run.adapters, e));
+    if (config->lora_targets & LORA_TARGET_EXPERTS)
+        TRY(measure_adapters(m, PART_EXPERT_ADAPTERS, &m->expert_adapters, &m->run.expert_adapters, e));
     m->own = m->b * m->t;
     if (m->part.sequence) {
         if (m->own % m->part.tensor->size)

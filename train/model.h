@@ -55,7 +55,7 @@ struct model_run {
     int64_t layers; /* 0: 1 */
     int slots;      /* micro-batches that may stand between forward and backward; 0: 1.  Of a part that heads one alone may */
     struct model_pool *pool; /* of the caller, for as many slots, which outlives the model; NULL: the model has its own */
-    struct param_buffer_conf dense, experts, adapters; /* how ranks share the parameters; zeroed: not at all */
+    struct param_buffer_conf dense, experts, adapters, expert_adapters; /* how ranks share the parameters; zeroed: not at all */
     struct comm *world; /* whose calls are got on while passes work; NULL: none are under way then */
     struct model_fp8_run fp8; /* with bf16 */
     const struct optim_conf *optim; /* of TRAIN; NULL: nobody updates the weights */
@@ -119,7 +119,7 @@ struct model_acts {
     struct dropout_now *drop;       /* NULL: nothing is dropped */
 };
 
-enum { MODEL_BUFFERS = 3 }; /* at most */
+enum { MODEL_BUFFERS = 4 }; /* at most */
 
 /* Bytes by kind; weights, low and grads of all param buffers, with what these go through between ranks. */
 struct model_memory {
@@ -190,7 +190,7 @@ struct mtp_work {
     void *first, *carried;   /* (own, h) gradients of what the output layer takes: of the last layer; by way of the depth after */
     double *loss;            /* (n) of the micro-batch that went back last: sums of losses; the device's */
 };
-struct lora_work {          /* (b * t, rank) */
+struct lora_work {           /* (rows, rank); m->lora of b * t rows, of experts in their pool's */
     void *down, *up;     /* s A x; s dy B */
 };
 struct ring_work {
@@ -205,7 +205,7 @@ struct model {
     struct model_config whole;  /* of the logical model */
     struct model_part part;
     struct param_buffer dense, experts;        /* all weights; but those of experts */
-    struct param_buffer adapters;              /* theirs (lora.h): with them nothing else is trained */
+    struct param_buffer adapters, expert_adapters; /* theirs (lora.h): with them nothing else is trained */
     struct param_buffer *buffers[MODEL_BUFFERS]; /* the ones that there are */
     int n_buffers;
     struct device *dev;

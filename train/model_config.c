@@ -53,7 +53,7 @@ static void derive_lora(struct model_config *m)
     if (m->lora_alpha == 0)
         m->lora_alpha = 32;
     if (!m->lora_targets) /* PEFT takes gate_proj and its like of a model with experts for those of experts */
-        m->lora_targets = model_lora_targets(m) & (m->experts ? ~(LORA_TARGET_FC1 | LORA_TARGET_FC2) : -1);
+        m->lora_targets = model_lora_targets(m) & (m->experts ? ~(LORA_TARGET_FC1 | LORA_TARGET_FC2 | LORA_TARGET_EXPERTS) : -1);
 }
 
 static void derive_mup(struct model_config *m)
@@ -172,13 +172,14 @@ int64_t model_lora_targets(const struct model_config *m)
         attention = (m->q_rank ? LORA_TARGET_Q_DOWN : 0) | LORA_TARGET_Q_UP | LORA_TARGET_KV_DOWN | LORA_TARGET_KV_UP;
     if (m->experts && !m->moe_shared && model_moe_layers(m) == m->layers)
         mlp = 0;
-    return attention | LORA_TARGET_PROJ | mlp;
+    return attention | LORA_TARGET_PROJ | mlp | (m->experts ? LORA_TARGET_EXPERTS : 0);
 }
 
 const char *model_lora_target(const struct model_config *m, int k)
 {
     static const char *const names[LORA_TARGETS] = {"linear_qkv", "linear_proj", "linear_fc1", "linear_fc2", "linear_q_down_proj",
-                                                    "linear_q_up_proj", "linear_kv_down_proj", "linear_kv_up_proj"};
+                                                    "linear_q_up_proj", "linear_kv_down_proj", "linear_kv_up_proj",
+                                                    "experts.linear_fc1", "experts.linear_fc2"};
 
     return INT64_C(1) << k == LORA_TARGET_Q_UP && !m->q_rank ? "linear_q_proj" : names[k];
 }
@@ -192,15 +193,13 @@ static int check_lora(const struct model_config *m, struct err *e)
     return 0;
 }
 
-/* What is not there yet for tokens that are predicted further on. */
+/* Of tokens that are predicted further on. */
 static int check_mtp(const struct model_config *m, struct err *e)
 {
     if (m->mtp_layers < 0 || m->mtp_layers > MODEL_MTP_MOST)
         return err_set(e, ERR_ARG, "--mtp-num-layers: %" PRId64 " are more than %d", m->mtp_layers, MODEL_MTP_MOST);
     if (m->mtp_layers && m->mtp_layers >= m->seq)
         return err_set(e, ERR_ARG, "--mtp-num-layers: sequences of %" PRId64 " tokens have none so far on", m->seq);
-    if (m->mtp_layers && m->lora_rank)
-        return err_set(e, ERR_UNSUPPORTED, "--mtp-num-layers: quern cannot do this with --lora-rank yet");
     return 0;
 }
 

@@ -96,8 +96,10 @@ enum router_score { ROUTER_SOFTMAX, ROUTER_SIGMOID };
 enum lora_target {
     LORA_TARGET_QKV = 1, LORA_TARGET_PROJ = 2, LORA_TARGET_FC1 = 4, LORA_TARGET_FC2 = 8,
     LORA_TARGET_Q_DOWN = 16, LORA_TARGET_Q_UP = 32, LORA_TARGET_KV_DOWN = 64, LORA_TARGET_KV_UP = 128,
+    LORA_TARGET_EXPERT_FC1 = 256, LORA_TARGET_EXPERT_FC2 = 512, /* of each expert that a router chooses */
+    LORA_TARGET_EXPERTS = LORA_TARGET_EXPERT_FC1 | LORA_TARGET_EXPERT_FC2,
 };
-enum { LORA_TARGETS = 8 };
+enum { LORA_EXPERTS = 8, LORA_TARGETS = 10 }; /* so many before those of experts; all */
 enum { LORA_RANK_MOST = 4096 };
 
 enum { MODEL_MTP_MOST = 8 };
@@ -267,8 +269,7 @@ static inline int64_t model_layer_ffn(const struct model_config *m, bool moe)
 {
     return moe ? m->moe_shared : m->ffn;
 }
-/* Which of enum lora_target the layers of a model have (experts that a router chooses have no adapters), and the name of the one
- * of bit k, as it stands in names of tensors. */
+/* Which of enum lora_target the layers of a model have, and the name of the one of bit k, as it stands in names of tensors. */
 int64_t model_lora_targets(const struct model_config *m);
 const char *model_lora_target(const struct model_config *m, int k);
 /* Whether the loss that keeps them evenly used is trained on. */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "train/exchange.h"
+#include "train/lora.h"
 #include "train/module.h"
 
 /* ---- rooms ---- */
@@ -35,6 +36,7 @@ struct places {
     void *come, *sorted;     /* (rows, h) as they come and go, and by expert; with ranks that share */
     void *pieces;            /* (pieces, rows, h / pieces) of these, where tensor ranks share what travels */
     void *dfc1;              /* in backward */
+    struct lora_work lora;   /* of adapters; NULL without */
     uint8_t *fp8[3];         /* (rows, m->fp8->expert_wide) bytes, of one expert at a time */
     int32_t *order, *back;   /* (rows) where the i-th by expert came, where the i-th that came stands; with such ranks */
 };
@@ -61,11 +63,13 @@ static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, st
     bool spread = pass_spread(m);
     int64_t w = (int64_t)dtype_size(m->dt), h = spread ? m->config.hidden * w : 0, cut = pass_pieces(m) > 1 ? h : 0;
     int64_t id = spread ? (int64_t)sizeof(int32_t) : 0, fp8 = m->fp8 ? m->fp8->expert_wide : 0;
+    int64_t lora = m->config.lora_targets & LORA_TARGET_EXPERTS ? m->config.lora_rank * w : 0;
     const struct {
         void **to;
         int64_t bytes;
     } each[] = {{&p->come, h}, {&p->sorted, h}, {&p->pieces, cut}, {&p->act, act_kept(m) ? 0 : m->config.moe_ffn * w},
                 {&p->dfc1, m->run.use == MODEL_TRAIN ? width(m) * w : 0}, {(void **)&p->order, 2 * id},
+                {&p->lora.down, lora}, {&p->lora.up, m->run.use == MODEL_TRAIN ? lora : 0},
                 {(void **)&p->fp8[0], fp8}, {(void **)&p->fp8[1], fp8}, {(void **)&p->fp8[2], fp8}};
     int64_t row = 0;
 
@@ -139,10 +143,11 @@ static int64_t source_rows(const struct model *m, const struct experts_acts *a, 
 static bool counted(const struct model *m)
 {
     const struct model_config *c = &m->config;
-    int64_t shape[2][2] = {{width(m), c->hidden}, {c->hidden, c->moe_ffn}};
+    int64_t shape[][2] = {{width(m), c->hidden}, {c->hidden, c->moe_ffn}, {c->lora_rank, c->hidden}};
+    int shapes = c->lora_targets & LORA_TARGET_EXPERTS ? 3 : 2;
     bool apart = false;
 
-    for (int i = 0; i < 2 && m->dev->kind == DEVICE_CUDA; i++) {
+    for (int i = 0; i < shapes && m->dev->kind == DEVICE_CUDA; i++) {
         const struct matmul_grouped q = {
             .of = {.m = pass_moe_rows(m), .n = shape[i][0], .k = shape[i][1], .dt = m->dt}, .groups = c->experts,
         };
@@ -327,6 +332,7 @@ static struct linear expert_linear(const struct model *m, int64_t layer, const s
         .copy = source, .room = places->fp8,
     };
 
+    lora_attach(m, &l, layer, second ? EXPERT_FC2_W : EXPERT_FC1_W, &places->lora);
     if (m->config.pad_experts)
         return l;
     l.count = pass_spread(m) ? m->moe.rows_each + at : a->chosen;

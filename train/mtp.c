@@ -136,8 +136,8 @@ static int head_back(struct model *m, int64_t k, const struct pass *p, const voi
     return branch_norm_back(m, branch_end(m, k + 1), dy, &(struct joint){NULL, m->back.ds, drop}, e);
 }
 
-/* From m->back.ds, the gradient of the layer's stream, to those of the norms' outputs: m->back.dx of the embedding's, and
- * m->back.dln of the other. */
+/* From m->back.ds, the gradient of the layer's stream, to those of the norms' outputs: m->back.dx of the embedding's, if it
+ * is trained, and m->back.dln of the other. */
 static int project_back(struct model *m, int64_t k, struct err *e)
 {
     int w = m->dense.params.mtp[k].proj;
@@ -151,14 +151,16 @@ static int project_back(struct model *m, int64_t k, struct err *e)
         .m = m->own, .n = h, .k = h, .ldb = 2 * h, .dt = m->dt, .dt_c = m->dt, .a = m->back.ds, .b = weight, .c = m->back.dx,
     };
 
-    TRY(m->dev->ops->matmul(m->dev, &weights, e));
-    TRY(m->dev->ops->matmul(m->dev, &input, e));
+    if (m->dense.trained) {
+        TRY(m->dev->ops->matmul(m->dev, &weights, e));
+        TRY(m->dev->ops->matmul(m->dev, &input, e));
+    }
     input.b = weight + (size_t)h * dtype_size(m->dt);
     input.c = m->back.dln;
     return m->dev->ops->matmul(m->dev, &input, e);
 }
 
-/* To m->mtp.carried, the gradient of what the depth goes on from, and the embedding's. */
+/* To m->mtp.carried, the gradient of what the depth goes on from, and, where it is trained, the embedding's. */
 static int back(struct model *m, int64_t k, const struct pass *p, struct err *e)
 {
     const struct params_mtp *w = &m->dense.params.mtp[k];
@@ -176,6 +178,8 @@ static int back(struct model *m, int64_t k, const struct pass *p, struct err *e)
     TRY(branches_back(m, layer_of(m, k), &dx, p, e));
     TRY(project_back(m, k, e));
     TRY(pass_norm_back(m, &hnorm, w->hnorm_w, w->hnorm_b, e));
+    if (!m->dense.trained)
+        return 0;
     TRY(pass_norm_back(m, &enorm, w->enorm_w, w->enorm_b, e));
     return pass_embed_back(m, &emb, m->back.ds, pass_dropout(m, p->drop, layer_of(m, k), DROP_EMBEDDING, &drop), e);
 }

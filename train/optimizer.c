@@ -65,7 +65,7 @@ int optimizer_open(struct optimizer *o, struct device *dev, struct device *host,
         TRY(open_part(o, &parts[i], host, e));
     TRY(matrices_open(&o->matrices, dev, optim, l, &most, e));
     for (int i = 0; shard_of(o, i); i++)
-        TRY(matrices_add(&o->matrices, shard_of(o, i), i / o->n > 0, e)); /* experts' buffers are the second ones */
+        TRY(matrices_add(&o->matrices, shard_of(o, i), e));
     TRY(matrices_ready(&o->matrices, e));
     TRY(device_alloc_host(dev, (void **)&o->host, (size_t)o->blocks * sizeof *o->host, e));
     TRY(device_alloc(dev, (void **)&o->sums, (size_t)o->blocks * sizeof *o->sums, e));

@@ -83,7 +83,8 @@ static bool of_stream(int i)
 
 enum layer_param lora_weight(int k)
 {
-    static const enum layer_param of[LORA_TARGETS] = {QKV_W, PROJ_W, FC1_W, FC2_W, Q_DOWN_W, Q_UP_W, KV_DOWN_W, KV_UP_W};
+    static const enum layer_param of[LORA_TARGETS] = {QKV_W, PROJ_W, FC1_W, FC2_W, Q_DOWN_W, Q_UP_W, KV_DOWN_W, KV_UP_W,
+                                                    EXPERT_FC1_W, EXPERT_FC2_W};
 
     return of[k];
 }
@@ -178,23 +179,11 @@ static void layer_shapes(const struct model_config *m, bool moe_layer, bool valu
             t[i].rows = 0;
     adapter_shapes(m, t);
     for (int i = 0; i < LAYER_PARAMS; i++) {
-        enum part_of is = i >= LORA_A ? PART_ADAPTERS : i >= EXPERT_FC1_W ? PART_EXPERTS : PART_DENSE;
+        enum part_of is = i >= LORA_EXPERT_A ? PART_EXPERT_ADAPTERS : i >= LORA_A ? PART_ADAPTERS :
+                          i >= EXPERT_FC1_W ? PART_EXPERTS : PART_DENSE;
 
         if (of != PART_ALL && of != is)
             t[i].rows = 0;
-    }
-}
-
-static void add_experts(struct params *p, const char *layer, const struct shape t[LAYER_PARAMS],
-                        struct share share)
-{
-    char before[96];
-
-    for (int64_t i = p->first_expert; i < p->first_expert + p->experts; i++) {
-        snprintf(before, sizeof before, "%smlp.experts.local_experts.%" PRId64 ".", layer, i);
-        for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B; k++)
-            if (t[k].rows)
-                add(p, before, &t[k], share, false);
     }
 }
 
@@ -209,7 +198,36 @@ static void name_layer(const struct model_part *part, int64_t layer, char *befor
 
 static bool is_experts(int which)
 {
-    return which >= EXPERT_FC1_W && which <= EXPERT_FC2_B;
+    return (which >= EXPERT_FC1_W && which <= EXPERT_FC2_B) || which >= LORA_EXPERT_A;
+}
+
+/* Shape which of t; of an adapter with a name of its own, which lies in room. */
+static struct shape named(const struct shape t[LAYER_PARAMS], int which, char room[96])
+{
+    struct shape s = t[which];
+
+    if (which < LORA_A)
+        return s;
+    snprintf(room, 96, "%.*s.lora_%c.weight", (int)(strlen(s.name) - strlen(".weight")), s.name,
+             (which - LORA_A) % 2 ? 'B' : 'A');
+    s.name = room;
+    return s;
+}
+
+static void add_experts(struct params *p, const char *layer, const struct shape t[LAYER_PARAMS], struct share share)
+{
+    char before[96], name[96];
+
+    for (int64_t i = p->first_expert; i < p->first_expert + p->experts; i++) {
+        snprintf(before, sizeof before, "%smlp.experts.local_experts.%" PRId64 ".", layer, i);
+        for (int k = EXPERT_FC1_W; k < LAYER_PARAMS; k++)
+            if (t[k].rows && is_experts(k)) {
+                const struct shape s = named(t, k, name);
+                struct param *q = &p->v[add(p, before, &s, share, false)];
+
+                q->summed = share.ranks > 1 && k >= LORA_A && q->split < 0; /* tensor ranks have slices of what it is beside */
+            }
+    }
 }
 
 static void add_layer(struct params *p, const struct model_part *part, int64_t layer, const struct shape t[LAYER_PARAMS],
@@ -220,15 +238,8 @@ static void add_layer(struct params *p, const struct model_part *part, int64_t l
     name_layer(part, layer, before, sizeof before);
     for (int i = 0; i < LAYER_PARAMS; i++)
         if (t[i].rows && !is_experts(i)) {
-            struct shape s = t[i];
-            struct param *q;
-
-            if (i >= LORA_A) {
-                snprintf(name, sizeof name, "%.*s.lora_%c.weight", (int)(strlen(s.name) - strlen(".weight")), s.name,
-                         (i - LORA_A) % 2 ? 'B' : 'A');
-                s.name = name;
-            }
-            q = &p->v[add(p, before, &s, share, false)];
+            const struct shape s = named(t, i, name);
+            struct param *q = &p->v[add(p, before, &s, share, false)];
 
             q->table = i == VALUE_EMBED;
             /* Norms of heads and of latents, and what makes latents, see the heads of a rank alone, the router and the gate what
@@ -291,10 +302,11 @@ static void add_layers(struct params *p, const struct model_config *m, const str
         layer_shapes(m, moe, value, part->of, t[moe][value]);
         for (int k = 0; k < LAYER_PARAMS; k++)
             place[k] = s[k].rows && !is_experts(k) ? n++ : -1;
-        for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B; k++) /* they stand behind all others */
-            place[k] = s[k].rows ? n++ : -1;
-        for (int k = EXPERT_FC1_W; k <= EXPERT_FC2_B && moe && !value; k++)
-            p->per_expert += s[k].rows > 0;
+        for (int k = EXPERT_FC1_W; k < LAYER_PARAMS; k++) /* they stand behind all others */
+            if (is_experts(k)) {
+                place[k] = s[k].rows ? n++ : -1;
+                p->per_expert += s[k].rows > 0 && moe && !value;
+            }
     }
     for (i = 0; i < part->layers + p->n_mtp; i++) {
         bool further = i >= part->layers, value = !further && model_layer_value(m, part->first + i);
@@ -371,19 +383,20 @@ int params_init(struct params *p, const struct model_config *m, const struct mod
     const struct shape position = {"embedding.position_embeddings.weight", m->positions, m->hidden, -1, m->init_std, 0, {0}};
     struct model_part part = given ? *given : model_part_whole(m);
     struct share share = {part.tensor ? part.tensor->rank : 0, part.tensor ? part.tensor->size : 1};
+    bool adapters = part.of == PART_ADAPTERS || part.of == PART_EXPERT_ADAPTERS;
     size_t layers;
 
     memset(p, 0, sizeof *p);
-    p->n_mtp = part.heads && part.of != PART_ADAPTERS ? (int)m->mtp_layers : 0;
+    p->n_mtp = part.heads ? (int)m->mtp_layers : 0;
     p->word = p->position = p->embed_w = p->embed_b = p->final_w = p->final_b = p->output = -1;
-    if (part.of == PART_EXPERTS || part.of == PART_ADAPTERS)
+    if (part.of == PART_EXPERTS || adapters)
         part.embeds = part.heads = false;
-    p->width = part.of == PART_ADAPTERS ? 1 : model_width(m); /* theirs is the rank */
+    p->width = adapters ? 1 : model_width(m); /* theirs is the rank */
     p->tied_apart = !m->untie && (part.embeds != part.heads || (part.heads && part.apart));
     TRY(check_share(m, share.ranks, e));
     TRY(share_experts(p, m, &part, e));
     layers = (size_t)(part.layers + p->n_mtp);
-    p->v = calloc(layers * (LAYER_PARAMS + 4 * (size_t)p->experts) + 7 * (size_t)p->n_mtp + 7, sizeof *p->v);
+    p->v = calloc(layers * (LAYER_PARAMS + 8 * (size_t)p->experts) + 7 * (size_t)p->n_mtp + 7, sizeof *p->v);
     p->layer = calloc(layers + 1, sizeof *p->layer);
     if (!p->v || !p->layer)
         return err_set(e, ERR_NOMEM, "out of memory");

@@ -34,6 +34,7 @@ enum layer_param {
     POST2_W, POST2_B,
     ROUTER_W, ROUTER_B, SHARED_GATE_W, EXPERT_FC1_W, EXPERT_FC1_B, EXPERT_FC2_W, EXPERT_FC2_B, /* the first expert's */
     LORA_A, /* of the first target; A and B of each, in the order of their bits (lora.h) */
+    LORA_EXPERT_A = LORA_A + 2 * LORA_EXPERTS, /* of the first one of experts; the first expert's */
     LAYER_PARAMS = LORA_A + 2 * LORA_TARGETS
 };
 
@@ -100,7 +101,7 @@ struct params {
 };
 
 /* Which parameters: all, or but one kind. */
-enum part_of { PART_ALL, PART_DENSE, PART_EXPERTS, PART_ADAPTERS };
+enum part_of { PART_ALL, PART_DENSE, PART_EXPERTS, PART_ADAPTERS, PART_EXPERT_ADAPTERS };
 
 /* The part of a model that a rank holds. */
 struct model_part {
@@ -147,7 +148,7 @@ static inline int params_layer(const struct params *p, int64_t layer, enum layer
 
     return within[which] < 0 ? -1 : l->at + within[which];
 }
-/* The same of the i-th expert that is here; which is EXPERT_. */
+/* The same of the i-th expert that is here; which is EXPERT_, or of its adapters. */
 static inline int params_expert(const struct params *p, int64_t layer, int64_t i, enum layer_param which)
 {
     int first = params_layer(p, layer, which);

@@ -34,11 +34,11 @@ static size_t largest(const struct params *p)
     return most;
 }
 
-/* The weight that parameter i is the A or B of; -1: it is no adapter's. */
+/* The weight that parameter i is the A or B of, of no expert; -1: it is no adapter's. */
 static int adapted(const struct params *p, int i, bool *b)
 {
     for (int64_t layer = 0; layer < p->units - 2; layer++)
-        for (int k = 0; k < LORA_TARGETS && p->layer[layer].at <= i && i < p->layer[layer + 1].at; k++) {
+        for (int k = 0; k < LORA_EXPERTS && p->layer[layer].at <= i && i < p->layer[layer + 1].at; k++) {
             int a = params_layer(p, layer, lora_param(lora_weight(k)));
 
             *b = i == a + 1;
@@ -147,7 +147,7 @@ static int list_adapter(struct export *x, int64_t layer, enum layer_param w, str
 
 static int list(struct export *x, struct err *e)
 {
-    size_t most = largest(&x->params), tensors = (size_t)x->model.layers * LORA_TARGETS * HF_PIECES * 2;
+    size_t most = largest(&x->params), tensors = (size_t)x->model.layers * LORA_EXPERTS * HF_PIECES * 2;
 
     x->v = arena_calloc(&x->arena, tensors, sizeof *x->v);
     x->source = arena_calloc(&x->arena, tensors, sizeof *x->source);
@@ -156,7 +156,7 @@ static int list(struct export *x, struct err *e)
     if (!x->v || !x->source || !x->ours || !x->room)
         return err_set(e, ERR_NOMEM, "out of memory for adapters");
     for (int64_t layer = 0; layer < x->model.layers; layer++)
-        for (int k = 0; k < LORA_TARGETS; k++)
+        for (int k = 0; k < LORA_EXPERTS; k++)
             TRY(list_adapter(x, layer, lora_weight(k), e));
     return 0;
 }
@@ -197,7 +197,7 @@ static int put_modules(const struct export *x, struct buf *b)
     struct hf_piece piece[HF_PIECES];
     size_t from = b->n;
 
-    for (int k = 0; k < LORA_TARGETS; k++)
+    for (int k = 0; k < LORA_EXPERTS; k++)
         for (int64_t layer = 0; layer < x->model.layers; layer++) {
             int n = 0;
 
@@ -240,10 +240,20 @@ static int write_adapter(struct export *x, const char *to, struct err *e)
     return rc;
 }
 
+/* Whether PEFT has a place for all of them.  It has none to rely on for experts: it names theirs by expert or by the tensor that
+ * all of a layer are in, by its own version and transformers'. */
+static int can_export(struct export *x, struct err *e)
+{
+    if (x->model.lora_targets & LORA_TARGET_EXPERTS)
+        return err_set(e, ERR_UNSUPPORTED, "%s: it has adapters of experts, which PEFT's versions name in several ways; quern"
+                       " checkpoint merge adds them to the weights", checkpoint_path(x->ck));
+    return hf_family_for(checkpoint_info(x->ck), NULL, &x->family, e);
+}
+
 int peft_export(const struct checkpoint *ck, const char *to, const char *dtype, struct err *e)
 {
     struct export x = {.ck = ck, .model = checkpoint_info(ck)->model, .dtype = dtype};
-    int rc = x.model.lora_rank ? hf_family_for(checkpoint_info(ck), NULL, &x.family, e)
+    int rc = x.model.lora_rank ? can_export(&x, e)
                                : err_set(e, ERR_ARG, "%s has no adapters", checkpoint_path(ck));
 
     if (rc == 0)
@@ -353,7 +363,7 @@ static int plan_import(struct import *m, struct err *e)
     bool same;
 
     for (int64_t layer = 0; rc == 0 && layer < m->model.layers; layer++)
-        for (int k = 0; rc == 0 && k < LORA_TARGETS; k++) {
+        for (int k = 0; rc == 0 && k < LORA_EXPERTS; k++) {
             int w = params_layer(&p, layer, lora_weight(k));
 
             rc = w < 0 ? 0 : look_at(m, &p, w, &n, &same, e);
@@ -514,18 +524,32 @@ static int add_adapter(struct merge *m, int i, struct err *e)
     return 0;
 }
 
+/* The adapter of q, by its A in own; -1: it has none. */
+static int adapter_of(const struct merge *m, const struct param *q)
+{
+    const struct params *p = &m->own;
+    int end = q->unit < p->units - 1 ? p->layer[q->unit].at : p->n; /* those that predict tokens further on share a unit */
+    char name[96];
+
+    if (q->dims < 2 || q->unit == 0)
+        return -1;
+    snprintf(name, sizeof name, "%.*s.lora_A.weight", (int)(strlen(q->name) - strlen(".weight")), q->name);
+    for (int i = p->layer[q->unit - 1].at; i < end; i++)
+        if (strcmp(p->v[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
 static int give_merged(void *arg, int i, size_t at, struct span *data, struct err *e)
 {
     struct merge *m = arg;
     const struct param *q = &m->params.v[i];
-    char name[80];
+    int adapter = adapter_of(m, q);
 
     (void)at;
     TRY(load(m->ck, q, m->room, e));
-    snprintf(name, sizeof name, "%.*s.lora_A.weight", (int)(strlen(q->name) - strlen(".weight")), q->name);
-    for (int k = 0; k < m->own.n && q->dims == 2; k++)
-        if (strcmp(m->own.v[k].name, name) == 0)
-            TRY(add_adapter(m, k, e));
+    if (adapter >= 0)
+        TRY(add_adapter(m, adapter, e));
     *data = (struct span){(const char *)m->room, q->n * sizeof *m->room};
     return 0;
 }

@@ -63,6 +63,8 @@ void trainer_part(const struct train_config *c, const struct layout *l, int stag
     run->experts.replicas = l->expert_replicas;
     run->experts.model = l->expert_model;
     run->experts.copies = c->deterministic ? l->expert->size : 0;
+    run->expert_adapters = run->experts;
+    run->expert_adapters.bf16_alone = run->adapters.bf16_alone;
     run->slots = pipeline_slots(&shape, stage);
 }
 
@@ -113,8 +115,10 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
         add_shard(c, &one.buffer[1], &run.experts, m);
     if (c->model.lora_rank)
         add_shard(c, &one.buffer[adapters], &run.adapters, m);
+    if (c->model.lora_targets & LORA_TARGET_EXPERTS)
+        add_shard(c, &one.buffer[adapters + 1], &run.expert_adapters, m);
     m->elements += one.buffer[c->model.lora_rank ? adapters : 0].elements;
-    m->expert_elements += c->model.experts && !c->model.lora_rank ? one.buffer[1].elements : 0;
+    m->expert_elements += c->model.experts ? one.buffer[c->model.lora_rank ? adapters + 1 : 1].elements : 0;
     m->model.weights += one.weights;
     m->model.low += one.low;
     m->model.grads += one.grads;

@@ -14,6 +14,8 @@ moe="$rope --num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 16 --moe-au
 documents="$rope --reset-position-ids --reset-attention-mask --eod-mask-loss --eod-id 7"
 per_token="$documents --calculate-per-token-loss"
 dropout="$gpt --hidden-dropout 0.1 --attention-dropout 0.1"
+lora="$rope --lora-rank 4"
+lora_moe="$moe --lora-rank 3 --lora-target *linear_*"
 further() { grep -o '"mtp_losses":[^]]*' "$1" | tr -cs '0-9.\n' ' '; }
 # alike A B: the losses further on of two logs.
 alike() {
@@ -26,7 +28,7 @@ shared() {
     check "$2, ${*:3}: further on too" alike $2.log log
 }
 
-for kind in gpt rope moe documents per_token dropout; do
+for kind in gpt rope moe documents per_token dropout lora lora_moe; do
     alone $kind 3 9
     equal "$kind: memory as planned" "$(grep '^memory allocated' $kind.out | grep -c 'as planned$')" 1
     equal "$kind: the log has two losses more" "$(grep -cE '"mtp_losses":\[[0-9.]+,[0-9.]+\]' $kind.log)" 6
@@ -45,9 +47,11 @@ shared 2 gpt --tensor-model-parallel-size 2
 shared 2 gpt --context-parallel-size 2
 shared 2 documents --context-parallel-size 2
 shared 2 rope --pipeline-model-parallel-size 2
-shared 2 moe --pipeline-model-parallel-size 2
-shared 2 moe --expert-model-parallel-size 2 --recompute-granularity full
-for kind in gpt rope moe; do
+for kind in moe lora_moe; do
+    shared 2 $kind --pipeline-model-parallel-size 2
+    shared 2 $kind --expert-model-parallel-size 2 --recompute-granularity full
+done
+for kind in gpt rope moe lora lora_moe; do
     shared 2 $kind --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather
     shared 2 $kind --data-parallel-sharding-strategy optim_grads_params
 done
@@ -63,6 +67,25 @@ check 'tensors of experts' quern-checkpoint info moe --tensors
 has 'with biases of their choice' out 'mtp.layers.0.transformer_layer.mlp.router.expert_bias'
 same_joined rope
 
+# Adapters of these layers too; merged they give the same losses.
+# further_on KIND PATTERN: how many of a kind's tensors of both depths match.
+further_on() { quern-checkpoint info $1 --tensors | grep -c "^  mtp\.layers\.[01]\.transformer_layer\.$2"; }
+equal 'adapters of both depths' "$(further_on lora '.*\.lora_[AB]\.')" 16
+equal 'of their experts' "$(further_on lora_moe 'mlp\.experts\.local_experts\.[0-3]\.linear_fc[12]\.lora_[AB]\.')" 32
+for kind in lora lora_moe; do
+    check "$kind, merged" quern-checkpoint merge $kind --save $kind.merged
+    rm -f log one.log
+    check "$kind goes on" quern-train $flags ${!kind} --load $kind --finetune --train-iters 1 --log-file one.log
+    plainly=${!kind}
+    check "$kind, merged, goes on" \
+        quern-train $flags ${plainly%%--lora*} --load $kind.merged --finetune --train-iters 1 --log-file log
+    for f in one.log log; do
+        numbers $f | grep loss | tr -cs '0-9.\n' ' ' >$f.losses
+    done
+    check "$kind: the same losses" awk '{ getline x <"log.losses"; split(x, y); for (i = 1; i <= NF; i++) { d = $i - y[i]; n++;
+        if (d * d > 1e-11) exit 1 } } END { exit n != 3 }' one.log.losses
+done
+
 # The main loss is that of the next token, which the others change by its gradient.
 rm -f log
 check 'without' quern-train $flags ${rope#* * } --log-file log
@@ -77,7 +100,6 @@ refused() {
     status "$1" 3 plain $2 quern-train $flags --distributed-backend tcp ${*:3}
     has "$1: is named" err "mtp-num-layers"
 }
-refused 'adapters' 1 $rope --lora-rank 4
 refused 'FP8' 1 $rope --bf16 --fp8-format hybrid
 refused 'an output layer apart on another stage' 2 $rope --untie-embeddings-and-output-weights --pipeline-model-parallel-size 2
 refused 'positions on another stage' 2 --mtp-num-layers 1 --pipeline-model-parallel-size 2
