@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Training in FP8, and with bf16 weights alone, beside bf16: the same small models on the same text, seeds and order; losses at the end (mean of the last 20
-# steps) and the largest difference of means over 20 steps.  SHARED=data folder, STEPS=200, THREADS=2.
+# Training in FP8, and with bf16 weights alone, beside bf16: the same small models on the same text, seeds and order, and adapters of those; losses at
+# the end (mean of the last 20 steps) and the largest difference of means over 20 steps.  SHARED=data folder, STEPS=200, THREADS=2.
 set -u
 T=$(mktemp -d) || exit 1
 trap 'rm -rf "$T"' EXIT
@@ -23,21 +23,35 @@ llama="$gpt --position-embedding-type rope --normalization RMSNorm --swiglu --di
     --untie-embeddings-and-output-weights"
 # shellcheck disable=SC2034
 moe="$gpt --num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 256 --moe-aux-loss-coeff 0.01"
+# one NAME BESIDE FLAG...: trains $model with the flags as NAME, and says how far its losses are from those of BESIDE.
+one() {
+    local name=$model-$1 beside=$model-$2
+    shift 2
+    # shellcheck disable=SC2086
+    quern-train $run ${!model} "$@" --log-file "$T/$name.jsonl" >"$T/out" 2>"$T/err" || { cat "$T/err" >&2; exit 1; }
+    grep -o '"loss":[^,]*' "$T/$name.jsonl" | cut -d: -f2 >"$T/$name"
+    paste "$T/$beside" "$T/$name" | awk -v n="$name" -v of="${beside#*-}" '{ a += $1; b += $2 }
+        NR % 20 == 0 { d = b / a - 1; if (d < 0) d = -d; if (d > most) most = d; x = a / 20; y = b / 20; a = b = 0 }
+        END { printf "%s\t%.4f\tloss\t%s %.4f: %+.2f %%; largest difference of 20 steps %.2f %%\n", n, y, of, x, 100 * (y / x - 1), 100 * most }'
+}
+delayed="--fp8-format hybrid --fp8-amax-history-len 16 --fp8-amax-compute-algo max"
 for model in ${MODELS:-gpt llama moe}; do
-    while read -r name flags; do
-        # shellcheck disable=SC2086
-        quern-train $run ${!model} $flags --log-file "$T/$model-$name.jsonl" >"$T/out" 2>"$T/err" || { cat "$T/err" >&2; exit 1; }
-        grep -o '"loss":[^,]*' "$T/$model-$name.jsonl" | cut -d: -f2 >"$T/$model-$name"
-        paste "$T/$model-bf16" "$T/$model-$name" | awk -v n="$model, $name" '{ a += $1; b += $2 }
-            NR % 20 == 0 { d = b / a - 1; if (d < 0) d = -d; if (d > most) most = d; x = a / 20; y = b / 20; a = b = 0 }
-            END { printf "%s\t%.4f\tloss\tbf16 %.4f: %+.2f %%; largest difference of 20 steps %.2f %%\n", n, y, x, 100 * (y / x - 1), 100 * most }'
+    lora="--load $T/$model --lora-rank 8 --lora-target *linear_*"
+    # shellcheck disable=SC2086
+    while read -r name beside flags; do
+        one "$name" "$beside" $flags
     done <<END
-bf16
-bf16-seed --seed 77
-no-fp32-weights --main-params-dtype bf16
-hybrid-delayed --fp8-format hybrid --fp8-amax-history-len 16 --fp8-amax-compute-algo max
-hybrid-tensorwise --fp8-format hybrid --fp8-recipe tensorwise
-e4m3-tensorwise --fp8-format e4m3 --fp8-recipe tensorwise
-hybrid-delayed-ends --fp8-format hybrid --fp8-amax-history-len 16 --fp8-amax-compute-algo max --first-last-layers-bf16
+bf16 bf16 --save $T/$model
+bf16-seed bf16 --seed 77
+no-fp32-weights bf16 --main-params-dtype bf16
+hybrid-delayed bf16 $delayed
+hybrid-tensorwise bf16 --fp8-format hybrid --fp8-recipe tensorwise
+e4m3-tensorwise bf16 --fp8-format e4m3 --fp8-recipe tensorwise
+hybrid-delayed-ends bf16 $delayed --first-last-layers-bf16
+lora lora $lora
+lora-seed lora $lora --seed 77
+lora-hybrid-delayed lora $lora $delayed
+lora-hybrid-tensorwise lora $lora --fp8-format hybrid --fp8-recipe tensorwise
+lora-e4m3-tensorwise lora $lora --fp8-format e4m3 --fp8-recipe tensorwise
 END
 done

@@ -327,8 +327,6 @@ static int check_adapters(struct train_config *c, struct err *e)
     }
     if (m->latent && c->fp8.format)
         return err_set(e, ERR_UNSUPPORTED, "--multi-latent-attention: quern cannot do this with --fp8-format yet");
-    if (m->lora_rank && c->fp8.format)
-        return err_set(e, ERR_UNSUPPORTED, "--lora-rank: quern cannot do this with --fp8-format yet");
     return 0;
 }
 

@@ -84,31 +84,30 @@ static uint8_t *const *room_of(const struct model *m, const struct linear *l)
 int linear_forward(struct model *m, const struct linear *l, void *y, const void *x, struct err *e)
 {
     const struct param *p = &l->buffer->params.v[l->w];
-    bool biased = l->b >= 0 && (p->split != 1 || pass_first(m));
+    bool fp8 = fp8_weight(m, l, 0) >= 0, biased = l->b >= 0 && (p->split != 1 || pass_first(m));
     const struct matmul all = {
         .m = l->rows, .n = p->shape[0], .k = p->shape[1], .trans_b = true, .dt = m->dt, .dt_c = l->wide ? DTYPE_F32 : m->dt,
         .a = x, .b = param_weight(l->buffer, l->w), .c = y, .bias = biased ? param_weight(l->buffer, l->b) : NULL,
         .act = l->act, .aux = l->aux,
     };
 
-    if (fp8_weight(m, l, 0) < 0) {
+    if (!fp8)
         TRY(linear_product(m, l, &all, e));
-        return !l->adapters ? 0 : lora_forward(m, l, y, x, e);
-    }
-    for (int64_t i = 0, first = 0; i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
+    for (int64_t i = 0, first = 0; fp8 && i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
         struct matmul mm = of_group(l, &all, (int)i, first);
 
         TRY(pass_progress(m, e));
         TRY(pass_fp8_forward(m, &mm, fp8_weight(m, l, (int)i), room_of(m, l), e));
         TRY(m->dev->ops->matmul(m->dev, &mm, e));
     }
-    return 0;
+    return !l->adapters ? 0 : lora_forward(m, l, y, x, e);
 }
 
 int linear_backward(struct model *m, const struct linear *l, void *dx, const void *dy, const void *x, struct err *e)
 {
     const struct param *p = &l->buffer->params.v[l->w];
     int64_t in = p->shape[1], out = p->shape[0];
+    bool fp8 = fp8_weight(m, l, 0) >= 0;
     float *bias = param_grad_copy(l->buffer, l->b, l->copy);
     struct matmul weights = {
         .m = out, .n = in, .k = l->rows, .trans_a = true, .dt = m->dt, .dt_c = DTYPE_F32, .a = dy, .b = x,
@@ -119,24 +118,24 @@ int linear_backward(struct model *m, const struct linear *l, void *dx, const voi
         .beta = l->adds, .dact = l->before, .dact_aux = l->before_x,
     };
 
-    if (fp8_weight(m, l, 0) < 0) {
+    if (l->adapters)
+        TRY(lora_backward(m, l, dy, x, e));
+    if (!fp8) {
         weights.sums = bias;
         if (weights.c)
             TRY(linear_product(m, l, &weights, e));
-        if (l->adapters)
-            TRY(lora_backward(m, l, dy, x, e));
         TRY(linear_product(m, l, &inputs, e));
-        return !l->adapters ? 0 : lora_backward_input(m, l, dx, e);
     }
-    for (int64_t i = 0, first = 0; i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
+    for (int64_t i = 0, first = 0; fp8 && i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
         struct matmul weight = of_group(l, &weights, (int)i, first), input = of_group(l, &inputs, (int)i, first);
         float *sums = bias ? bias + i * step_of(&l->buffer->params, l->b) : NULL; /* added up as the gradient is converted */
 
         TRY(pass_progress(m, e));
-        TRY(pass_fp8_backward(m, &weight, &input, fp8_weight(m, l, (int)i), room_of(m, l), sums, e));
-        TRY(m->dev->ops->matmul(m->dev, &weight, e));
+        TRY(pass_fp8_backward(m, weights.c ? &weight : NULL, &input, fp8_weight(m, l, (int)i), room_of(m, l), sums, e));
+        if (weights.c)
+            TRY(m->dev->ops->matmul(m->dev, &weight, e));
         TRY(pass_progress(m, e));
         TRY(m->dev->ops->matmul(m->dev, &input, e));
     }
-    return 0;
+    return !l->adapters ? 0 : lora_backward_input(m, l, dx, e);
 }

@@ -42,6 +42,8 @@ static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input 
     bool gathered = m->part.sequence && input != FP8_ACT;
     bool normed = model_pre_norm(&m->config) && m->config.parallel != PARALLEL_NORM; /* by a norm that makes it for one weight */
 
+    if (m->config.lora_rank) /* no gradient takes it transposed, and adapters take it in bf16 */
+        return FP8_AGAIN;
     if (input == FP8_ATT)
         return FP8_KEPT;
     if (shared || gathered)
@@ -386,29 +388,33 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
     struct model_fp8 *f = m->fp8;
     const float *inverse = row_of(f, weight, FP8_GRADIENT) + FP8_INVERSE;
     int64_t rows = input_mm->m, in = input_mm->n, out = input_mm->k;
+    bool again = weight_mm && f->way[weight] == FP8_AGAIN;
     const uint8_t *w;
 
     if (rows == 0)
         return 0;
     TRY(weight_copy(m, weight, true, &w, e));
     if (input_mm->a) {
-        struct fp8_quantize q = conversion(m, weight, FP8_GRADIENT, input_mm->a, rows, out, buf[0], buf[1], false);
+        struct fp8_quantize q = conversion(m, weight, FP8_GRADIENT, input_mm->a, rows, out, buf[0],
+                                           weight_mm ? buf[1] : NULL, false);
 
         q.colsum = bias;
         TRY(convert(m, weight, FP8_GRADIENT, &q, false, e));
     }
-    if (f->way[weight] == FP8_AGAIN) {
+    if (again) {
         struct fp8_quantize q = conversion(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], true);
 
         TRY(convert(m, weight, FP8_INPUT, &q, true, e));
     }
-    weight_mm->a = buf[1];
-    weight_mm->b = f->way[weight] == FP8_AGAIN ? buf[2] : kept(m, weight)->yt;
-    weight_mm->k = whole(rows);
+    if (weight_mm) {
+        weight_mm->a = buf[1];
+        weight_mm->b = again ? buf[2] : kept(m, weight)->yt;
+        weight_mm->k = whole(rows);
+        weight_mm->trans_a = false;
+    }
     input_mm->a = buf[0];
     input_mm->b = w;
-    weight_mm->trans_a = false;
-    for (int i = 0; i < 2; i++) {
+    for (int i = weight_mm ? 0 : 1; i < 2; i++) {
         struct matmul *mm = i ? input_mm : weight_mm;
 
         mm->trans_b = true;
@@ -417,7 +423,7 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
         mm->inv_a = inverse;
         mm->inv_b = row_of(f, weight, i ? FP8_WEIGHT : FP8_INPUT) + FP8_INVERSE;
     }
-    if (f->way[weight] != FP8_AGAIN && scale_kept(m))
+    if (weight_mm && !again && scale_kept(m))
         weight_mm->inv_b = kept(m, weight)->inverse;
     return 0;
 }

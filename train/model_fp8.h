@@ -8,8 +8,9 @@
  * Weights are converted once a step, gradients at each use.  Inputs are converted once and kept transposed, as backward takes
  * them: ln1, ln2 and act by the op that makes them, where the scale is known before, and nowhere in bf16; attention's output,
  * which its own backward needs, beside bf16.  Inputs of experts, shared ones too, and rows that tensor ranks gather (sequence)
- * are kept in bf16 and converted again.  Each expert has scales of its own, for the rows that it gets.  Embeddings, norms,
- * attention, routers and the output layer are as without FP8.
+ * are kept in bf16 and converted again.  With adapters (lora.h) all inputs are kept in bf16, which those multiply, and alone: the
+ * weights have no gradients.  Each expert has scales of its own, for the rows that it gets.  Embeddings, norms, attention,
+ * routers, adapters and the output layer are as without FP8.
  */
 #ifndef TRAIN_MODEL_FP8_H
 #define TRAIN_MODEL_FP8_H

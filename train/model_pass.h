@@ -119,9 +119,10 @@ int pass_fp8(const struct model *m, const struct param_buffer *s, int w);
 /* Makes the product of an input with a weight one in FP8: mm is as without, its operands are converted, to buf, unless the input
  * is made in FP8 (enum fp8_way); without rows it stays as it is. */
 int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *const buf[3], struct err *e);
-/* The same for the products that give the gradients of a weight and of its input.  Of buf each has room for the rows, up to
- * a multiple of FP8_WHOLE: the sum over them has zeros behind its end.  bias (or NULL) += the column sums of the output's
- * gradient.  input_mm's a NULL: that gradient is in buf already, and its sums in bias. */
+/* The same for the products that give the gradients of a weight (weight_mm NULL: it has none) and of its input.  Of buf each has
+ * room for the rows, up to a multiple of FP8_WHOLE: the sum over them has zeros behind its end; without a weight's gradient the
+ * first is enough.  bias (or NULL) += the column sums of the output's gradient.  input_mm's a NULL: that gradient is in buf
+ * already, and its sums in bias. */
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, uint8_t *const buf[3],
                       float *bias, struct err *e);
 

@@ -370,7 +370,7 @@ void model_room(struct model *m, struct carves *k)
     const struct model_config *mc = &m->config;
     int64_t n = m->b * m->t, h = mc->hidden, q = model_q_width(mc), wide = largest(m, dmlp_size);
     size_t w = dtype_size(m->dt), shared = 0;
-    bool again;
+    int copies;
 
     for (int i = 0; i < m->run.slots; i++) {
         k->slot = (struct carve){slots ? slots + (size_t)i * s->slot : NULL, 0};
@@ -431,7 +431,8 @@ void model_room(struct model *m, struct carves *k)
     m->shared = shared ? carve(c, (int64_t)shared, sizeof(float)) : NULL;
     if (!m->dense.trained)
         m->back.unused = carve(c, 2 * (h > mc->head_dim ? h : mc->head_dim), sizeof(float));
-    again = m->part.sequence || mc->experts || mc->value_gate;
-    for (int i = 0; m->fp8 && i < 2 + again; i++) /* the last: inputs that are converted again */
+    /* The first for inputs and gradients; gradients transposed; inputs that are converted again. */
+    copies = mc->lora_rank ? 1 : 2 + (m->part.sequence || mc->experts || mc->value_gate);
+    for (int i = 0; m->fp8 && i < copies; i++)
         m->fp8->buf[i] = carve(c, n * m->fp8->wide, 1);
 }

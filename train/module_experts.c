@@ -64,13 +64,14 @@ static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, st
     int64_t w = (int64_t)dtype_size(m->dt), h = spread ? m->config.hidden * w : 0, cut = pass_pieces(m) > 1 ? h : 0;
     int64_t id = spread ? (int64_t)sizeof(int32_t) : 0, fp8 = m->fp8 ? m->fp8->expert_wide : 0;
     int64_t lora = m->config.lora_targets & LORA_TARGET_EXPERTS ? m->config.lora_rank * w : 0;
+    int64_t more = m->config.lora_rank ? 0 : fp8; /* for gradients of weights */
     const struct {
         void **to;
         int64_t bytes;
     } each[] = {{&p->come, h}, {&p->sorted, h}, {&p->pieces, cut}, {&p->act, act_kept(m) ? 0 : m->config.moe_ffn * w},
                 {&p->dfc1, m->run.use == MODEL_TRAIN ? width(m) * w : 0}, {(void **)&p->order, 2 * id},
                 {&p->lora.down, lora}, {&p->lora.up, m->run.use == MODEL_TRAIN ? lora : 0},
-                {(void **)&p->fp8[0], fp8}, {(void **)&p->fp8[1], fp8}, {(void **)&p->fp8[2], fp8}};
+                {(void **)&p->fp8[0], fp8}, {(void **)&p->fp8[1], more}, {(void **)&p->fp8[2], more}};
     int64_t row = 0;
 
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {

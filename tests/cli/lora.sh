@@ -77,7 +77,6 @@ refused 2 "has adapters: --lora-rank 4 trains them" --load tuned
 refused 2 "--lora-alpha needs --lora-rank" --lora-alpha 3
 refused 2 "'linear_out' is none of linear_qkv" --lora-rank 2 --lora-target linear_out
 refused 2 "none of linear_qkv, linear_proj, experts.linear_fc1" --lora-rank 2 --num-experts 4 --lora-target "linear_fc*"
-refused 3 "with --fp8-format yet" --lora-rank 2 --bf16 --fp8-format e4m3
 status "an adapter without its model" 2 quern checkpoint import "$S/adapter" --save no
 has "it says what is needed" err "--base is needed"
 cp -r "$S/adapter" dora

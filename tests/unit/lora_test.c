@@ -1,5 +1,5 @@
-/* Adapters of every kind of linear layer: the loss and the gradients are those that the merged weights give, and the slopes of the
- * loss. */
+/* Adapters of every kind of linear layer: the loss and the gradients are those that the merged weights give, and the slopes of
+ * the loss; in FP8 they are near those of bf16. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "train/lora.h"
 #include "train/mtp.h"
 
-enum { B = 2, T = 12, VOCAB = 32, RANK = 3 };
+enum { B = 2, T = 16, VOCAB = 32, RANK = 3, GRADIENTS = 1 << 17 };
 
 static struct device *dev;
 static struct err e;
@@ -28,7 +28,7 @@ static int32_t tokens[B * T], targets[B * T], here[2 * B * T], room[MODEL_MTP_MO
     } while (0)
 
 #define BASE                                                                                                     \
-    .layers = 2, .hidden = 24, .heads = 4, .seq = T, .vocab = VOCAB, .init_std = 0.3, .lora_rank = RANK, .lora_alpha = 2,      \
+    .layers = 2, .hidden = 32, .heads = 4, .seq = T, .vocab = VOCAB, .init_std = 0.3, .lora_rank = RANK, .lora_alpha = 2,      \
     .lora_targets = -1
 #define LLAMA BASE, .groups = 2, .position = POSITION_ROPE, .norm = NORM_RMS, .no_bias = true, .mlp = MLP_SWIGLU
 #define EXPERTS(n, k) .experts = n, .topk = k, .moe_ffn = 16, .balancing = BALANCE_NONE
@@ -41,9 +41,9 @@ static const struct kind {
     {"Llama", {LLAMA}, false},
     {"experts with biases", {BASE, EXPERTS(4, 4)}, false},
     {"experts in every second layer", {LLAMA, EXPERTS(3, 3), .moe_freq = 2}, false},
-    {"experts beside a shared one", {LLAMA, EXPERTS(4, 4), .moe_shared = 8, .shared_gate = true}, false},
+    {"experts beside a shared one", {LLAMA, EXPERTS(4, 4), .moe_shared = 16, .shared_gate = true}, false},
     {"tokens further on", {BASE, .mtp_layers = 2, .mtp_scale = 0.7}, false},
-    {"tokens further on by experts", {LLAMA, EXPERTS(4, 4), .moe_shared = 8, .moe_freq = 2, .mtp_layers = 2, .mtp_scale = 0.7,
+    {"tokens further on by experts", {LLAMA, EXPERTS(4, 4), .moe_shared = 16, .moe_freq = 2, .mtp_layers = 2, .mtp_scale = 0.7,
                                       .untie = true}, false},
     {"some of the experts", {LLAMA, EXPERTS(8, 2)}, true},
     {"experts with a capacity", {BASE, EXPERTS(4, 2), .capacity = 0.7}, true},
@@ -51,13 +51,15 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* The model of a kind with all adapters that it can have, or without. */
-static struct model *opened(const struct kind *k, bool adapters, enum recompute recompute)
+/* The model of a kind with all adapters that it can have, or without, as run says but for its size. */
+static struct model *opened_as(const struct kind *k, bool adapters, struct model_run run)
 {
     struct model_config c = k->config;
-    struct model_run run = {.dt = DTYPE_F32, .use = MODEL_TRAIN, .b = B, .t = T, .recompute = recompute};
     struct model *m;
 
+    run.use = MODEL_TRAIN;
+    run.b = B;
+    run.t = T;
     c.lora_rank = adapters ? RANK : 0;
     c.lora_targets &= model_lora_targets(&c);
     OK(model_config_check(&c, 1, &e));
@@ -66,6 +68,11 @@ static struct model *opened(const struct kind *k, bool adapters, enum recompute 
         params_fill(&m->buffers[i]->params, 17, m->buffers[i]->weights);
     OK(model_weights_changed(m, &e));
     return m;
+}
+
+static struct model *opened(const struct kind *k, bool adapters, enum recompute recompute)
+{
+    return opened_as(k, adapters, (struct model_run){.dt = DTYPE_F32, .recompute = recompute});
 }
 
 static bool is_half(const struct param *p, char half)
@@ -279,6 +286,66 @@ static void gradients_are_slopes(void **st)
     }
 }
 
+/* The adapters' gradients, one after the other, with products of weights in FP8 or all in bf16; how many. */
+static size_t gradients_in(const struct kind *k, int format, bool tensorwise, float *to)
+{
+    struct model *m = opened_as(k, true, (struct model_run){
+        .dt = DTYPE_BF16, .fp8 = {.format = format, .tensorwise = tensorwise, .history = 1, .recent = true},
+    });
+    size_t n = 0;
+
+    stir(m);
+    loss_of(m);
+    if (m->fp8 && !tensorwise) { /* by the scales of this step once more */
+        OK(model_fp8_amax(m, &e));
+        OK(model_fp8_end(m, &e));
+        model_fp8_begin(m, false);
+        loss_of(m);
+    }
+    for (int i = 0; i < m->n_buffers; i++)
+        for (int j = 0; m->buffers[i]->trained && j < m->buffers[i]->params.n; j++) {
+            const struct param *p = &m->buffers[i]->params.v[j];
+
+            assert_true(n + p->n <= GRADIENTS);
+            memcpy(to + n, m->buffers[i]->grads + p->at, p->n * sizeof *to);
+            n += p->n;
+        }
+    model_close(m);
+    return n;
+}
+
+/* How far those in FP8 are from those in bf16, as a share of these. */
+static double fp8_off(const struct kind *k, int format, bool tensorwise)
+{
+    static float want[GRADIENTS], got[GRADIENTS];
+    double off = 0, norm = 0;
+    size_t n = gradients_in(k, MODEL_FP8_NONE, false, want);
+
+    assert_int_equal(gradients_in(k, format, tensorwise, got), n);
+    for (size_t i = 0; i < n; i++) {
+        off += ((double)got[i] - (double)want[i]) * ((double)got[i] - (double)want[i]);
+        norm += (double)want[i] * (double)want[i];
+    }
+    return sqrt(off / norm);
+}
+
+/* Gradients of adapters are those in bf16 but for the rounding to FP8 of what they come through. */
+static void fp8_is_near(void **st)
+{
+    (void)st;
+    for (int k = 0; k < KINDS; k++)
+        for (int way = 0; way < 3 && !kinds[k].jumps && !kinds[k].config.mtp_layers; way++) {
+            int format = way ? MODEL_FP8_HYBRID : MODEL_FP8_E4M3;
+            struct kind calm = kinds[k];
+            double off;
+
+            calm.config.init_std = 0.05;
+            off = fp8_off(&calm, format, way == 2);
+            if (!(off > 0 && off <= 0.15))
+                fail_msg("%s: off by %g", kinds[k].name, off);
+        }
+}
+
 static int start(void **st)
 {
     (void)st;
@@ -301,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adapters_are_merged_weights),
         cmocka_unit_test(gradients_are_slopes),
+        cmocka_unit_test(fp8_is_near),
     };
 
     return cmocka_run_group_tests(tests, start, end);
