@@ -103,36 +103,38 @@ static void put_forms(const struct dedup_text *t, const struct hash128 *key, cha
     }
 }
 
+static int make_note(const struct templates *t, const struct dedup_text *text, const struct hash128 *key, struct arena *a,
+                     struct span *note, struct err *e)
+{
+    size_t keys = text->n * sizeof *key, n = sizeof(struct head) + keys + (t->path ? forms_size(text, key) : 0);
+    struct head *head = arena_alloc(a, n);
+
+    if (!head)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu lines of a text", text->n);
+    *head = (struct head){text->n, 0};
+    memcpy(head + 1, key, keys);
+    if (t->path)
+        put_forms(text, key, (char *)(head + 1) + keys);
+    *note = (struct span){(const char *)head, n};
+    return 0;
+}
+
 static int templates_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
-    const struct templates *t = stage;
     struct worker *w = thread;
     struct hash128 *key;
-    struct head *head;
-    int64_t n;
+    int64_t rc;
 
     (void)v;
     TRY(dedup_text_cut(&w->text, d->text, DEDUP_LINE, e));
     key = calloc(w->text.n + 1, sizeof *key);
     if (!key)
         return err_set(e, ERR_NOMEM, "out of memory for %zu lines of a text", w->text.n);
-    n = dedup_text_keys(&w->text, d->text, DEDUP_SIMPLE, 1, 1, key, e);
-    if (n >= 0) {
-        size_t keys = (size_t)n * sizeof *key;
-
-        note->n = sizeof *head + keys + (t->path ? forms_size(&w->text, key) : 0);
-        head = arena_alloc(d->arena, note->n);
-        note->p = (const char *)head;
-        if (head) {
-            *head = (struct head){(uint64_t)n, 0};
-            memcpy(head + 1, key, keys);
-            if (t->path)
-                put_forms(&w->text, key, (char *)(head + 1) + keys);
-        }
-        n = head ? 0 : err_set(e, ERR_NOMEM, "out of memory for %zu lines of a text", w->text.n);
-    }
+    rc = dedup_text_keys(&w->text, d->text, DEDUP_SIMPLE, 1, 1, key, e);
+    if (rc >= 0)
+        rc = make_note(stage, &w->text, key, d->arena, note, e);
     free(key);
-    return (int)n;
+    return (int)rc;
 }
 
 /* ---- one after the other ---- */
