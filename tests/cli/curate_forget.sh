@@ -132,7 +132,8 @@ sed 's/first/hit/g' first.yaml >hit.yaml
 for ms in 20 40 60 90 120 160 200 300; do
     timeout -s KILL "0.$(printf %03d "$ms")" quern curate -q --checkpoint 1 --forget-urls urls hit.yaml 2>/dev/null
 done
-from_kept hit
+check 'hit' quern curate --forget-urls urls hit.yaml # or the last one came to its end
+as_scratch 'hit' hit
 sed 's/first/shared/g' first.yaml >shared.yaml
 quern curate -q --forget-urls urls --task 1 --tasks 2 shared.yaml &
 check 'two tasks' quern curate -q --forget-urls urls --task 0 --tasks 2 shared.yaml
