@@ -127,7 +127,8 @@ int linear_backward(struct model *m, const struct linear *l, void *dx, const voi
         TRY(linear_product(m, l, &inputs, e));
     }
     for (int64_t i = 0, first = 0; fp8 && i < groups_of(l); first += l->experts ? l->each[i] : 0, i++) {
-        struct matmul weight = of_group(l, &weights, (int)i, first), input = of_group(l, &inputs, (int)i, first);
+        struct matmul weight = weights.c ? of_group(l, &weights, (int)i, first) : weights;
+        struct matmul input = of_group(l, &inputs, (int)i, first);
         float *sums = bias ? bias + i * step_of(&l->buffer->params, l->b) : NULL; /* added up as the gradient is converted */
 
         TRY(pass_progress(m, e));
