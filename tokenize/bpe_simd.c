@@ -90,153 +90,98 @@ size_t ISA_FN(bpe_join)(const struct bpe *b, uint32_t *id, uint32_t *rank, uint3
     return left_over(live, id, id);
 }
 
-/* ---- many at a time ---- */
+/* ---- many at a time: words of bytes, by the dense pairs; or of symbols that are given, by any pairs ---- */
 
 struct state {
-    uint32_t rank[64], id[64]; /* NOWHERE: of no symbol */
-    struct bpe_word *word;
-    uint64_t live;
-    uint64_t key[2]; /* pairs to look for: the one at `at` and the one before */
-    unsigned at, previous;
-};
-
-static void begin(const struct bpe *b, struct state *s, struct bpe_word *w)
-{
-    s->word = w;
-    s->live = ((uint64_t)1 << w->n) - 1;
-    for (size_t i = 0; i + 1 < w->n; i++) {
-        s->id[i] = b->byte_id[w->p[i]];
-        s->rank[i] = b->byte_pairs[w->p[i] << 8 | w->p[i + 1]].rank;
-    }
-    s->id[w->n - 1] = b->byte_id[w->p[w->n - 1]];
-    s->rank[w->n - 1] = BPE_NO_RANK;
-    pad(s->rank, w->n);
-}
-
-/* Joins once and asks for what it leads to; false: nothing is left to join. */
-static inline bool decide(const struct bpe *b, struct state *s)
-{
-    unsigned at, next;
-    uint32_t rank = lowest(s->rank, s->word->n, &at);
-
-    if (rank == BPE_NO_RANK)
-        return false;
-    s->rank[join_at(&s->live, at)] = BPE_NO_RANK;
-    s->id[at] = rank + b->dense_id;
-    s->at = at;
-    s->previous = previous_of(s->live, at);
-    next = next_of(s->live, at);
-    s->key[0] = next == NOWHERE ? BPE_DENSE_NONE : bpe_dense_key(s->id[at], s->id[next]);
-    s->key[1] = s->previous == NOWHERE ? BPE_DENSE_NONE : bpe_dense_key(s->id[s->previous], s->id[at]);
-    __builtin_prefetch(bpe_dense_line(b, s->key[0]));
-    __builtin_prefetch(bpe_dense_line(b, s->key[1]));
-    return true;
-}
-
-static inline void look(const struct bpe *b, struct state *s)
-{
-    s->rank[s->at] = bpe_dense_rank(b, s->key[0]);
-    s->rank[s->previous] = bpe_dense_rank(b, s->key[1]);
-}
-
-void ISA_FN(bpe_words)(const struct bpe *b, struct bpe_word *words, size_t n)
-{
-    struct state s[TOGETHER];
-    size_t begun = 0, active = 0;
-
-    for (; active < TOGETHER && begun < n; begun++)
-        begin(b, &s[active++], &words[begun]);
-    while (active) {
-        for (size_t i = 0; i < active;) {
-            if (decide(b, &s[i])) {
-                i++;
-                continue;
-            }
-            s[i].word->count = (uint32_t)left_over(s[i].live, s[i].id, s[i].word->ids);
-            if (begun < n)
-                begin(b, &s[i], &words[begun++]);
-            else if (i != --active)
-                s[i] = s[active];
-        }
-        for (size_t i = 0; i < active; i++)
-            look(b, &s[i]);
-    }
-}
-
-/* ---- many at a time, of symbols that are given ---- */
-
-struct symbols {
-    uint32_t rank[64], id[64], joined[64]; /* NOWHERE: of no symbol */
+    uint32_t rank[64], id[64], joined[64]; /* NOWHERE: of no symbol; joined: of symbols alone */
     struct bpe_word *word;
     uint64_t live;
     unsigned at, previous, next;
-    uint32_t n;
+    uint32_t n; /* symbols at first */
 };
 
-static void begin_symbols(const struct bpe *b, struct symbols *s, struct bpe_word *w)
+static inline void begin(const struct bpe *b, struct state *s, struct bpe_word *w, bool bytes)
 {
     s->word = w;
-    s->n = w->count;
+    s->n = bytes ? w->n : w->count;
     s->live = ((uint64_t)1 << s->n) - 1;
-    memcpy(s->id, w->ids, s->n * sizeof *s->id);
+    for (size_t i = 0; i < s->n; i++)
+        s->id[i] = bytes ? b->byte_id[w->p[i]] : w->ids[i];
     for (size_t i = 0; i + 1 < s->n; i++)
-        s->rank[i] = bpe_pair_rank(b, s->id[i], s->id[i + 1], &s->joined[i]);
+        s->rank[i] = bytes ? b->byte_pairs[w->p[i] << 8 | w->p[i + 1]].rank
+                           : bpe_pair_rank(b, s->id[i], s->id[i + 1], &s->joined[i]);
     if (s->n)
         s->rank[s->n - 1] = BPE_NO_RANK;
     pad(s->rank, s->n);
 }
 
-static inline void ask(const struct bpe *b, uint32_t left, uint32_t right)
+/* Asks early for the line where a pair is looked for. */
+static inline void ask(const struct bpe *b, uint32_t left, uint32_t right, bool dense)
 {
-    if (b->dense)
+    if (dense)
         __builtin_prefetch(bpe_dense_line(b, bpe_dense_key(left, right)));
     else
         __builtin_prefetch(b->pairs + bpe_line(b, left, right));
 }
 
 /* Joins once and asks for what it leads to; false: nothing is left to join. */
-static inline bool decide_symbols(const struct bpe *b, struct symbols *s)
+static inline bool decide(const struct bpe *b, struct state *s, bool bytes)
 {
-    if (lowest(s->rank, s->n, &s->at) == BPE_NO_RANK)
+    uint32_t rank = lowest(s->rank, s->n, &s->at);
+
+    if (rank == BPE_NO_RANK)
         return false;
     s->rank[join_at(&s->live, s->at)] = BPE_NO_RANK;
-    s->id[s->at] = s->joined[s->at];
+    s->id[s->at] = bytes ? rank + b->dense_id : s->joined[s->at];
     s->previous = previous_of(s->live, s->at);
     s->next = next_of(s->live, s->at);
-    if (s->next != NOWHERE)
-        ask(b, s->id[s->at], s->id[s->next]);
-    if (s->previous != NOWHERE)
-        ask(b, s->id[s->previous], s->id[s->at]);
+    ask(b, s->id[s->at], s->id[s->next], bytes || b->dense);
+    ask(b, s->id[s->previous], s->id[s->at], bytes || b->dense);
     return true;
 }
 
-static inline void look_symbols(const struct bpe *b, struct symbols *s)
+/* The rank of joining the symbol at `left` and the one at `right`. */
+static inline uint32_t rank_of(const struct bpe *b, struct state *s, unsigned left, unsigned right, bool bytes)
 {
-    s->rank[s->at] = s->next == NOWHERE ? BPE_NO_RANK : bpe_pair_rank(b, s->id[s->at], s->id[s->next], &s->joined[s->at]);
-    if (s->previous != NOWHERE)
-        s->rank[s->previous] = bpe_pair_rank(b, s->id[s->previous], s->id[s->at], &s->joined[s->previous]);
+    if (bytes) /* without a branch */
+        return bpe_dense_rank(b, left == NOWHERE || right == NOWHERE ? BPE_DENSE_NONE : bpe_dense_key(s->id[left], s->id[right]));
+    return left == NOWHERE || right == NOWHERE ? BPE_NO_RANK : bpe_pair_rank(b, s->id[left], s->id[right], &s->joined[left]);
 }
 
-void ISA_FN(bpe_symbols)(const struct bpe *b, struct bpe_word *words, size_t n)
+static inline void together(const struct bpe *b, struct bpe_word *words, size_t n, bool bytes)
 {
-    struct symbols s[TOGETHER];
+    struct state s[TOGETHER];
     size_t begun = 0, active = 0;
 
+    for (size_t i = 0; i < TOGETHER; i++)
+        s[i].id[NOWHERE] = 0;
     for (; active < TOGETHER && begun < n; begun++)
-        begin_symbols(b, &s[active++], &words[begun]);
+        begin(b, &s[active++], &words[begun], bytes);
     while (active) {
         for (size_t i = 0; i < active;) {
-            if (decide_symbols(b, &s[i])) {
+            if (decide(b, &s[i], bytes)) {
                 i++;
                 continue;
             }
             s[i].word->count = (uint32_t)left_over(s[i].live, s[i].id, s[i].word->ids);
             if (begun < n)
-                begin_symbols(b, &s[i], &words[begun++]);
+                begin(b, &s[i], &words[begun++], bytes);
             else if (i != --active)
                 s[i] = s[active];
         }
-        for (size_t i = 0; i < active; i++)
-            look_symbols(b, &s[i]);
+        for (size_t i = 0; i < active; i++) {
+            s[i].rank[s[i].at] = rank_of(b, &s[i], s[i].at, s[i].next, bytes);
+            s[i].rank[s[i].previous] = rank_of(b, &s[i], s[i].previous, s[i].at, bytes);
+        }
     }
+}
+
+void ISA_FN(bpe_words)(const struct bpe *b, struct bpe_word *words, size_t n)
+{
+    together(b, words, n, true);
+}
+
+void ISA_FN(bpe_symbols)(const struct bpe *b, struct bpe_word *words, size_t n)
+{
+    together(b, words, n, false);
 }

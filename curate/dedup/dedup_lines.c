@@ -42,36 +42,12 @@ struct lines {
     struct dedup_struck struck;
 };
 
-struct worker {
-    struct dedup_text text; /* first */
-    struct buf out;
-    uint8_t *drop;
-    size_t cap;
-};
-
-static void lines_thread_close(void *stage, void *thread)
-{
-    struct worker *w = thread;
-
-    (void)stage;
-    dedup_text_close(&w->text);
-    buf_free(&w->out);
-    free(w->drop);
-    free(w);
-}
-
-static int lines_thread_open(void *stage, void **thread, struct err *e)
-{
-    (void)stage;
-    return dedup_text_thread(thread, sizeof(struct worker), e);
-}
-
 /* The note: a key for each unit. */
 static int lines_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
     const struct lines *l = stage;
-    struct worker *w = thread;
+    struct dedup_striker *w = thread;
     struct hash128 *key;
     int64_t n;
 
@@ -143,19 +119,11 @@ static int lines_apply(void *stage, void *thread, struct doc *d, struct span rep
                        struct err *e)
 {
     struct lines *l = stage;
-    struct worker *w = thread;
+    struct dedup_striker *w = thread;
     struct dedup_text *t = &w->text;
     size_t kept;
 
-    TRY(dedup_text_cut(t, d->text, l->unit, e));
-    if (t->n > w->cap || !w->drop) {
-        free(w->drop);
-        w->cap = t->n + t->n / 2 + 64;
-        w->drop = malloc(w->cap);
-    }
-    if (!w->drop)
-        return err_set(e, ERR_NOMEM, "out of memory for %zu units of a text", t->n);
-    memset(w->drop, 0, t->n);
+    TRY(dedup_striker_cut(w, d->text, l->unit, e));
     for (size_t i = 0; i < reply.n; i++)
         for (size_t k = i; reply.p[i] && k < i + (size_t)l->span && k < t->n; k++)
             w->drop[k] = 1;
@@ -186,8 +154,8 @@ static void lines_close(void *stage)
 
 static const struct stage_ops lines_ops = {
     .name = "dedup lines",
-    .thread_open = lines_thread_open,
-    .thread_close = lines_thread_close,
+    .thread_open = dedup_striker_open,
+    .thread_close = dedup_striker_close,
     .work = lines_work,
     .commit = lines_commit,
     .resolve = lines_resolve,

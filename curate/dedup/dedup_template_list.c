@@ -6,22 +6,18 @@
 
 enum { READ = 1 << 18, LEAST = 4096 };
 
-/* A line in memory; its bytes are at l->text.p + at. */
+/* A line in memory. */
 struct template_line {
     uint64_t docs;
-    const char *p;
-    size_t n;
+    struct span text;
 };
 
 /* The order of two lines. */
 static int order(const struct template_line *a, const struct template_line *b)
 {
-    size_t n = a->n < b->n ? a->n : b->n;
-    int by = n ? memcmp(a->p, b->p, n) : 0;
-
     if (a->docs != b->docs)
         return a->docs > b->docs ? -1 : 1;
-    return by ? by : (a->n > b->n) - (a->n < b->n);
+    return span_cmp(a->text, b->text);
 }
 
 static int by_order(const void *a, const void *b)
@@ -51,7 +47,7 @@ static int next(struct head *x, struct err *e)
 
 static bool is_before(const struct head *a, const struct head *b)
 {
-    const struct template_line x = {a->h.number, a->p.note.p, a->p.note.n}, y = {b->h.number, b->p.note.p, b->p.note.n};
+    const struct template_line x = {a->h.number, buf_span(&a->p.note)}, y = {b->h.number, buf_span(&b->p.note)};
 
     return order(&x, &y) < 0;
 }
@@ -117,7 +113,7 @@ static int put_run(struct template_list *l, struct err *e)
         return 0;
     qsort(l->line, l->n, sizeof *l->line, by_order);
     for (size_t i = 0; i < l->n; i++)
-        TRY(parcel_put(&l->runs, l->line[i].docs, (struct span){l->line[i].p, l->line[i].n}, e));
+        TRY(parcel_put(&l->runs, l->line[i].docs, l->line[i].text, e));
     if (mem_grow(&l->end, &l->runs_cap, l->n_runs + 1, sizeof *l->end) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a list of lines");
     l->end[l->n_runs++] = l->runs.size;
@@ -136,7 +132,7 @@ int template_list_add(struct template_list *l, uint64_t docs, struct span line, 
     if ((!l->n && buf_reserve(&l->text, room) < 0) || mem_grow(&l->line, &l->cap, l->n + 1, sizeof *l->line) < 0 ||
         buf_put_span(&l->text, line) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a list of lines");
-    l->line[l->n++] = (struct template_line){docs, l->text.p + l->text.n - line.n, line.n};
+    l->line[l->n++] = (struct template_line){docs, {l->text.p + l->text.n - line.n, line.n}};
     return 0;
 }
 

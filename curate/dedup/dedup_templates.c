@@ -35,30 +35,6 @@ struct templates {
     struct file_group files;
 };
 
-struct worker {
-    struct dedup_text text; /* first */
-    struct buf out;
-    uint8_t *drop;
-    size_t cap;
-};
-
-static void templates_thread_close(void *stage, void *thread)
-{
-    struct worker *w = thread;
-
-    (void)stage;
-    dedup_text_close(&w->text);
-    buf_free(&w->out);
-    free(w->drop);
-    free(w);
-}
-
-static int templates_thread_open(void *stage, void **thread, struct err *e)
-{
-    (void)stage;
-    return dedup_text_thread(thread, sizeof(struct worker), e);
-}
-
 /* ---- notes ---- */
 
 /* A note: how many lines there are; the key of each, as dedup_text_keys gives it; and for a report the simplified text of each
@@ -121,7 +97,7 @@ static int make_note(const struct templates *t, const struct dedup_text *text, c
 
 static int templates_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
-    struct worker *w = thread;
+    struct dedup_striker *w = thread;
     struct hash128 *key;
     int64_t rc;
 
@@ -485,17 +461,14 @@ static int templates_judge(void *stage, uint64_t n, struct verdict *v, struct sp
 
 static int templates_apply(void *stage, void *thread, struct doc *d, struct span reply, struct verdict *v, struct err *e)
 {
-    struct worker *w = thread;
+    struct dedup_striker *w = thread;
     size_t kept;
 
     (void)stage, (void)v;
-    TRY(dedup_text_cut(&w->text, d->text, DEDUP_LINE, e));
-    if (mem_grow(&w->drop, &w->cap, w->text.n, 1) == 0) {
-        memset(w->drop, 0, w->text.n);
-        memcpy(w->drop, reply.p, reply.n < w->text.n ? reply.n : w->text.n);
-        if (dedup_text_join(&w->text, d->text, DEDUP_LINE, w->drop, &w->out, &kept) == 0)
-            d->compared = arena_dup(d->arena, buf_span(&w->out));
-    }
+    TRY(dedup_striker_cut(w, d->text, DEDUP_LINE, e));
+    memcpy(w->drop, reply.p, reply.n < w->text.n ? reply.n : w->text.n);
+    if (dedup_text_join(&w->text, d->text, DEDUP_LINE, w->drop, &w->out, &kept) == 0)
+        d->compared = arena_dup(d->arena, buf_span(&w->out));
     return d->compared.p ? 0 : err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", d->text.n);
 }
 
@@ -526,8 +499,8 @@ static void templates_close(void *stage)
 
 static const struct stage_ops templates_ops = {
     .name = "dedup templates",
-    .thread_open = templates_thread_open,
-    .thread_close = templates_thread_close,
+    .thread_open = dedup_striker_open,
+    .thread_close = dedup_striker_close,
     .work = templates_work,
     .commit = templates_commit,
     .resolve = templates_resolve,

@@ -38,6 +38,32 @@ void dedup_text_close(struct dedup_text *t)
     buf_free(&t->form);
 }
 
+int dedup_striker_open(void *stage, void **thread, struct err *e)
+{
+    (void)stage;
+    return dedup_text_thread(thread, sizeof(struct dedup_striker), e);
+}
+
+void dedup_striker_close(void *stage, void *thread)
+{
+    struct dedup_striker *s = thread;
+
+    (void)stage;
+    dedup_text_close(&s->text);
+    buf_free(&s->out);
+    free(s->drop);
+    free(s);
+}
+
+int dedup_striker_cut(struct dedup_striker *s, struct span text, enum dedup_unit unit, struct err *e)
+{
+    TRY(dedup_text_cut(&s->text, text, unit, e));
+    if (mem_room(&s->drop, &s->cap, s->text.n + 1, 1) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu pieces of a text", s->text.n);
+    memset(s->drop, 0, s->text.n);
+    return 0;
+}
+
 /* ---- cutting ---- */
 
 static int add(struct dedup_text *t, size_t gap, size_t from, size_t to)

@@ -39,6 +39,16 @@ int dedup_text_open(struct dedup_text *t, struct err *e);
 int dedup_text_thread(void **thread, size_t size, struct err *e);
 void dedup_text_close(struct dedup_text *t);
 
+/* What a thread has of a stage that strikes pieces of texts; opened and closed as struct stage_ops has it. */
+struct dedup_striker {
+    struct dedup_text text; /* first */
+    struct buf out;
+    uint8_t *drop; /* a byte for each piece */
+    size_t cap;
+};
+int dedup_striker_open(void *stage, void **thread, struct err *e);
+void dedup_striker_close(void *stage, void *thread);
+
 /* Cuts text into t->piece[0..t->n).  Lines end at each \n; paragraphs at blank lines; sentences
  * are spaCy's (curate/text/words.h), and what white space is behind the last is dropped when the
  * text is put together again.  ERR_LIMIT from 2^28 bytes on. */
@@ -65,6 +75,8 @@ struct dedup_left {
 /* Drops by the rules "nothing-left", "words-left", "sentences-left". */
 int dedup_text_left(struct dedup_text *t, struct span text, const struct dedup_left *least, struct verdict *v,
                     struct err *e);
+/* dedup_text_cut; no piece is to be dropped yet. */
+int dedup_striker_cut(struct dedup_striker *s, struct span text, enum dedup_unit unit, struct err *e);
 /* What all threads struck. */
 struct dedup_struck {
     uint64_t docs, pieces, bytes;
