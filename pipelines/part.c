@@ -306,6 +306,17 @@ static int put_state(struct buf *b, const struct runner *r, const struct part_co
     return buf_puts(b, "}\n");
 }
 
+/* The state at the end of a part becomes what says that it is done: there is never both. */
+static int end(const struct runner *r, const char *state, struct err *e)
+{
+    char path[4096];
+
+    work_part(r->c->plan, r->pass->number, r->input, WORK_DONE, path);
+    if (rename(state, path) < 0)
+        return err_sys(e, ERR_IO, "cannot write '%s'", path);
+    return file_sync_parent(path, e);
+}
+
 /* Everything so far is made to last. */
 static int rest(struct runner *r, bool done, struct err *e)
 {
@@ -322,9 +333,11 @@ static int rest(struct runner *r, bool done, struct err *e)
         rc = count_own(r, &sum, e);
     if (rc == 0 && put_state(&b, r, &sum) < 0)
         rc = err_set(e, ERR_NOMEM, "out of memory for counts");
-    work_part(r->c->plan, r->pass->number, r->input, done ? WORK_DONE : WORK_STATE, path);
+    work_part(r->c->plan, r->pass->number, r->input, WORK_STATE, path);
     if (rc == 0)
         rc = file_write_all(path, buf_span(&b), e);
+    if (rc == 0 && done)
+        rc = end(r, path, e);
     part_counts_free(&sum);
     buf_free(&b);
     return rc;
@@ -341,15 +354,13 @@ static void close_part(struct runner *r)
     r->feed = closed_feed(r);
 }
 
-/* What the part read, now that nobody needs it again, unless it is to be kept; and its state. */
+/* What the part read, now that nobody needs it again, unless it is to be kept. */
 static void remove_read(const struct runner *r)
 {
     static const enum work_file files[] = {WORK_NOTES, WORK_ANSWERS};
     const struct plan *p = r->c->plan;
     char path[4096];
 
-    work_part(p, r->pass->number, r->input, WORK_STATE, path);
-    unlink(path);
     for (int k = 0; !work_reads_kept(r->pass) && work_reads(p, r->pass, r->input, k, path); k++)
         unlink(path);
     for (size_t i = 0; i < sizeof files / sizeof *files && r->pass->judged; i++) {

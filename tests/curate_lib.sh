@@ -34,16 +34,21 @@ divided() {
     done
     compare "from two tasks that come one after the other"
 }
-# killed CHECKPOINT: some times at many moments, with a rest every CHECKPOINT of input.
+# killed CHECKPOINT: some times at many moments, with a rest every CHECKPOINT of input.  A run that comes to its end first
+# begins again.
 killed() {
-    local kills=0 half TMPDIR=$PWD/spills
+    local kills=0 ends=0 half TMPDIR=$PWD/spills
     export TMPDIR
     mkdir -p spills
     again
-    while [ $kills -lt "${KILLS:-12}" ]; do
+    while [ $kills -lt "${KILLS:-12}" ] && [ $ends -lt 50 ]; do
         quern curate --checkpoint "$1" -j 2 plan.yaml 2>/dev/null &
-        sleep "$(awk -v k=$kills 'BEGIN { srand(k + 1); print .002 + rand() * .05 }')"
-        kill -9 $! 2>/dev/null || break
+        sleep "$(awk -v k=$((kills + ends)) 'BEGIN { srand(k + 1); print .002 + rand() * .05 }')"
+        if ! kill -9 $! 2>/dev/null; then
+            again
+            ends=$((ends + 1))
+            continue
+        fi
         wait $! 2>/dev/null
         half=$(whole)
         [ -z "$half" ] || bad "a killed run leaves nothing half written" "$half"

@@ -116,7 +116,7 @@ divided "-j 1" "--processes 3 -j 3 --checkpoint 10K"
 killed 10K
 
 # With documents that are kept it comes to the same, whatever of them is there.
-again() { rm -rf work high.jsonl.zst rest both.jsonl short.jsonl out.rejects out.stats clusters.tsv kept/*1.{docs,done,rejects}; }
+again() { rm -rf work high.jsonl.zst rest both.jsonl short.jsonl out.rejects out.stats clusters.tsv kept/*.000001.*; }
 cp plan.yaml without.yaml
 echo 'keep: kept' >>plan.yaml
 divided "-j 1" "--processes 3 -j 3 --checkpoint 10K"
