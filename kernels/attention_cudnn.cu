@@ -127,9 +127,12 @@ static bool fits(enum dtype dt, const struct attention *p)
            attention_mma_view_fits(&p->v) && attention_mma_view_fits(&p->o);
 }
 
-static bool fits_backward(const struct attention_view more[4])
+/* Of documents, gradients must lie as what they are of does: cuDNN 9.19 gave a wrong dq in rows that were wider than q's. */
+static bool fits_backward(const struct attention *p, const struct attention_view more[4])
 {
-    return attention_mma_view_fits(&more[0]) && attention_mma_view_fits(&more[1]) && attention_mma_view_fits(&more[2]) &&
+    bool alike = more[0].row == p->o.row && more[1].row == p->q.row && more[2].row == p->k.row && more[3].row == p->v.row;
+
+    return (alike || !p->start) && attention_mma_view_fits(&more[0]) && attention_mma_view_fits(&more[1]) && attention_mma_view_fits(&more[2]) &&
            attention_mma_view_fits(&more[3]);
 }
 
@@ -185,7 +188,7 @@ struct documents {
     const int32_t *start;
     int64_t n, t, most;          /* tokens, those of a sequence; documents there is room for */
     int32_t *queries, *keys;     /* (most) */
-    int64_t *at[DNN_PLACES];     /* (most + 1); NULL: nobody asks */
+    int64_t *at[DNN_PLACES];     /* (most + 1) */
     int64_t row[DNN_PLACES];     /* elements a token */
 };
 
@@ -235,7 +238,7 @@ static __global__ void __launch_bounds__(32 * DOCUMENT_WARPS) documents_kernel(s
     __syncthreads();
     for (int64_t slot = threadIdx.x; slot <= p.most; slot += 32 * DOCUMENT_WARPS) {
         for (int k = 0; k < DNN_PLACES; k++)
-            if (p.at[k] && k != DNN_AT_STATS)
+            if (k != DNN_AT_STATS)
                 p.at[k][slot] = first[slot] * p.row[k];
         if (slot < p.most)
             p.queries[slot] = p.keys[slot] = (int32_t)(first[slot + 1] - first[slot]);
@@ -322,8 +325,7 @@ static void place(struct job *j, struct room *r)
         j->at[DNN_ID_QUERIES] = carve(r, s->b * 4);
         j->at[DNN_ID_KEYS] = carve(r, s->b * 4);
         for (int i = 0; i < DNN_PLACES; i++)
-            if (i < DNN_AT_DOUT || dnn_lies_apart(s, i))
-                j->at[DNN_ID_AT_Q + i] = carve(r, (s->b + 1) * 8);
+            j->at[DNN_ID_AT_Q + i] = carve(r, (s->b + 1) * 8);
         j->at[DNN_ID_STATS] = carve(r, j->p->b * j->p->t * j->p->heads * 4);
     }
     j->workspace = carve(r, j->plan->workspace + 1);
@@ -338,7 +340,7 @@ static int put_documents(struct device *dev, const struct job *j, struct err *e)
 
     for (int i = 0; i < DNN_PLACES; i++) {
         d.at[i] = (int64_t *)j->at[DNN_ID_AT_Q + i];
-        d.row[i] = i == DNN_AT_STATS ? p->heads : s->stride[dnn_view_of(i)][1];
+        d.row[i] = i == DNN_AT_STATS ? p->heads : s->stride[i][1];
     }
     LAUNCH(documents_kernel, dim3(1), 32 * DOCUMENT_WARPS, dev, d);
     return cuda_launched(dev, "attention's documents", e);
@@ -359,7 +361,7 @@ static int prepare(struct device *dev, struct job *j, struct err *e)
     place(j, &r);
     j->at[DNN_ID_Q] = p->q.p, j->at[DNN_ID_K] = p->k.p, j->at[DNN_ID_V] = p->v.p, j->at[DNN_ID_O] = p->o.p;
     j->scale = p->scale, j->keep = (float)(1 - s->drop), j->drop_scale = (float)(1 / (1 - s->drop));
-    j->masked = j->padded = dnn_proven(s) ? -1e30f : old ? -3.402823466e38f : -INFINITY;
+    j->masked = j->padded = dnn_simple(s) ? -1e30f : old ? -3.402823466e38f : -INFINITY;
     j->at[DNN_ID_SCALE] = &j->scale, j->at[DNN_ID_MASKED] = &j->masked;
     if (s->backward)
         j->at[DNN_ID_KEEP] = &j->keep;
@@ -455,7 +457,7 @@ static int backward_plan(struct device *dev, const struct attention *p, const st
         if (!forward)
             return 0;
     }
-    if (fits_backward(more))
+    if (fits_backward(p, more))
         TRY(plan_of(dev, &s, must || forward, plan, e));
     return !*plan && forward ? declined(&s, true, "cuDNN has drawn forward's mask, and cannot go backward", e) : 0;
 }

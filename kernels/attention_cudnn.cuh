@@ -19,37 +19,32 @@ struct dnn_plan {
     int engines;   /* that its heuristics gave, all of which it can run */
 };
 
-/* Whether graphs of this kind have run on a GPU and were right there.  The others are for QUERN_ATTENTION=cudnn alone: to take
- * one whenever it can be, say so here (of dropout's masks docs/numerics.md then has to). */
-static inline bool dnn_proven(const struct dnn_shape *s)
+/* Whether the graph is the simple one, of whole sequences without dropout and heads that are not wide (kernels/dnn_graph.cu). */
+static inline bool dnn_simple(const struct dnn_shape *s)
 {
     return !s->documents && !(s->drop > 0) && s->d <= 128;
+}
+/* Whether graphs of this kind have run on a GPU and were right there; the others are for QUERN_ATTENTION=cudnn alone. */
+static inline bool dnn_proven(const struct dnn_shape *s)
+{
+    return s->d <= 128 || (!s->documents && !(s->drop > 0));
 }
 
 /* What the tensors outside of a graph are called. */
 enum { DNN_ID_Q = 1, DNN_ID_K, DNN_ID_V, DNN_ID_O, DNN_ID_STATS, DNN_ID_SCALE, DNN_ID_MASKED, DNN_ID_DOUT, DNN_ID_DQ, DNN_ID_DK,
        DNN_ID_DV, DNN_ID_DQ_SUM, DNN_ID_DELTA, DNN_ID_KEEP, DNN_ID_SEED, DNN_ID_OFFSET, DNN_ID_DROP_SCALE, DNN_ID_PADDED,
-       DNN_ID_QUERIES, DNN_ID_KEYS, DNN_ID_AT_Q, DNN_ID_AT_K, DNN_ID_AT_V, DNN_ID_AT_O, DNN_ID_AT_STATS, DNN_ID_AT_DOUT,
-       DNN_ID_AT_DQ, DNN_ID_AT_DK, DNN_ID_AT_DV, DNN_ID_DK_HEADS, DNN_ID_DV_HEADS, DNN_IDS };
-/* Where documents begin, in elements of rows of each kind: as DNN_ID_AT_Q and on.  Of those of gradients (from DNN_AT_DOUT on)
- * there are only such as are not where what they are of is. */
-enum { DNN_AT_Q, DNN_AT_K, DNN_AT_V, DNN_AT_O, DNN_AT_STATS, DNN_AT_DOUT, DNN_AT_DQ, DNN_AT_DK, DNN_AT_DV, DNN_PLACES };
+       DNN_ID_QUERIES, DNN_ID_KEYS, DNN_ID_AT_Q, DNN_ID_AT_K, DNN_ID_AT_V, DNN_ID_AT_O, DNN_ID_AT_STATS, DNN_ID_DK_HEADS,
+       DNN_ID_DV_HEADS, DNN_IDS };
+/* Where documents begin, in elements of rows of each kind: as DNN_ID_AT_Q and on. */
+enum { DNN_AT_Q, DNN_AT_K, DNN_AT_V, DNN_AT_O, DNN_AT_STATS, DNN_PLACES };
 /* The views of a call, as strides of a shape are counted. */
 enum { DNN_VIEW_Q, DNN_VIEW_K, DNN_VIEW_V, DNN_VIEW_O, DNN_VIEW_DOUT, DNN_VIEW_DQ, DNN_VIEW_DK, DNN_VIEW_DV, DNN_VIEWS };
-/* Views and places go together, but for the statistics, which are no view. */
-static inline int dnn_place_of(int view) { return view + (view >= DNN_AT_STATS); }
-static inline int dnn_view_of(int place) { return place - (place > DNN_AT_STATS); }
-/* The place of what a gradient is of. */
-static inline int dnn_place_behind(int place)
+/* The place of a view: a gradient lies as what it is of does. */
+static inline int dnn_place_of(int view)
 {
-    static const int of[] = {DNN_AT_O, DNN_AT_Q, DNN_AT_K, DNN_AT_V};
+    static const int of[DNN_VIEWS] = {DNN_AT_Q, DNN_AT_K, DNN_AT_V, DNN_AT_O, DNN_AT_O, DNN_AT_Q, DNN_AT_K, DNN_AT_V};
 
-    return of[place - DNN_AT_DOUT];
-}
-static inline bool dnn_lies_apart(const struct dnn_shape *s, int place)
-{
-    return s->backward && place >= DNN_AT_DOUT &&
-           s->stride[dnn_view_of(place)][1] != s->stride[dnn_view_of(dnn_place_behind(place))][1];
+    return of[view];
 }
 
 /* Builds the graph of the shape and asks for an engine; with handle the plan is made too, with prop (a device's properties)

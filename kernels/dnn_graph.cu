@@ -5,7 +5,7 @@
  *
  * Its engines take graphs that they then run wrongly, and read where nothing is, where one differs from what NVIDIA's own
  * frontend builds.  So operations, their order, types and what is virtual are the frontend's, to which tests/unit/cudnn_test.c
- * holds them; but for whole sequences (dnn_proven), whose graphs have their own order and have run on an H200. */
+ * holds them; but for simple ones (dnn_simple), whose graphs have their own order.  */
 
 /* Tensors inside of a graph count on from INNER. */
 enum { INNER = 100, KEPT = 320, OPS = 40, PROPOSALS = 8 };
@@ -194,7 +194,7 @@ static void *truth(struct graph *g, int mode, void *a, void *b)
 {
     void *y = dense(g, DNN_DATA_BOOLEAN, 0, g->s->t, 0);
 
-    g->math = dnn_proven(g->s) ? DNN_DATA_FLOAT : DNN_DATA_BOOLEAN;
+    g->math = dnn_simple(g->s) ? DNN_DATA_FLOAT : DNN_DATA_BOOLEAN;
     both(g, mode, a, b, y);
     g->math = DNN_DATA_FLOAT;
     return y;
@@ -274,8 +274,7 @@ static void begin(struct graph *g)
     g->queries = list(g, DNN_DATA_INT32, DNN_ID_QUERIES, g->s->b, false);
     g->keys = list(g, DNN_DATA_INT32, DNN_ID_KEYS, g->s->b, false);
     for (int i = 0; i < DNN_PLACES; i++)
-        g->at[i] = i < DNN_AT_DOUT || dnn_lies_apart(g->s, i) ? list(g, DNN_DATA_INT64, DNN_ID_AT_Q + i, g->s->b + 1, false)
-                                                              : g->at[dnn_place_behind(i)];
+        g->at[i] = list(g, DNN_DATA_INT64, DNN_ID_AT_Q + i, g->s->b + 1, false);
 }
 
 /* What lies beyond a document far below everything. */
@@ -355,7 +354,7 @@ static void *delta_of(struct graph *g, void *dout)
 {
     const struct dnn_shape *s = g->s;
     const struct form f = {DNN_DATA_FLOAT, 0, {s->b, s->heads, s->t, s->d},
-                           {s->heads * s->t * s->d, s->t * s->d, dnn_proven(s) ? s->d : s->heads * s->d, 1}, false, 0, NULL};
+                           {s->heads * s->t * s->d, s->t * s->d, dnn_simple(s) ? s->d : s->heads * s->d, 1}, false, 0, NULL};
     void *x = both(g, DNN_POINTWISE_MUL, dout, view(g, DNN_ID_O, DNN_VIEW_O, false), tensor(g, &f));
 
     return both(g, DNN_POINTWISE_MUL, reduce(g, DNN_REDUCE_ADD, x, rows(g)), scalar(g, DNN_ID_KEEP), numbers(g, DNN_ID_DELTA));
@@ -366,7 +365,7 @@ static void *probabilities(struct graph *g, void *q, void *k, void *scale)
 {
     void *s = both(g, DNN_POINTWISE_MUL, query_key(g, q, k), scale, scores(g)), *stats = numbers(g, DNN_ID_STATS);
 
-    if (dnn_proven(g->s))
+    if (dnn_simple(g->s))
         s = both(g, DNN_POINTWISE_SUB, masked(g, s), stats, scores(g));
     else
         s = masked(g, padded(g, both(g, DNN_POINTWISE_SUB, s, stats, scores(g))));
@@ -377,12 +376,12 @@ static void *probabilities(struct graph *g, void *q, void *k, void *scale)
 static void query_gradient(struct graph *g, void *ds, void *k)
 {
     const struct dnn_shape *s = g->s;
-    const struct form as_k = form_of(g, dnn_proven(s) ? DNN_DATA_BFLOAT16 : DNN_DATA_FLOAT, 0, DNN_VIEW_K, false);
+    const struct form as_k = form_of(g, dnn_simple(s) ? DNN_DATA_BFLOAT16 : DNN_DATA_FLOAT, 0, DNN_VIEW_K, false);
     const struct form as_dq = form_of(g, DNN_DATA_FLOAT, DNN_ID_DQ_SUM, DNN_VIEW_DQ, false);
     void *sum, *rows_of_k = reshape(g, k, tensor(g, &as_k));
 
     sum = s->documents ? tensor(g, &as_dq)
-                       : dense(g, DNN_DATA_FLOAT, DNN_ID_DQ_SUM, s->d, dnn_proven(s) ? DNN_REORDERING_F16x16 : 0);
+                       : dense(g, DNN_DATA_FLOAT, DNN_ID_DQ_SUM, s->d, dnn_simple(s) ? DNN_REORDERING_F16x16 : 0);
     query_row(g, ds, rows_of_k, sum);
     one(g, DNN_POINTWISE_IDENTITY, sum, view(g, DNN_ID_DQ, DNN_VIEW_DQ, false));
 }

@@ -35,7 +35,6 @@ struct simt_dnn_shape {
     int64_t b, t, heads, kv_heads, d; /* with documents: b of them, of up to t tokens */
     int backward, documents;
     double drop;
-    int64_t apart; /* elements that rows of gradients have besides */
 };
 int simt_dnn_engines(const char *library, const struct simt_dnn_shape *of, int *engines, struct err *e);
 /* tests/simt_dnn_text.cpp: the graph as text, until the next call; NULL: cuDNN's stand-in, which must be there, refuses it. */

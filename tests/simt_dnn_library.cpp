@@ -10,7 +10,7 @@ struct dnn_shape simt_dnn_shape_of(const struct simt_dnn_shape *of)
     s.b = of->b, s.t = of->t, s.heads = of->heads, s.kv_heads = of->kv_heads, s.d = of->d, s.backward = of->backward;
     s.documents = of->documents, s.drop = of->drop;
     for (int i = 0; i < 8; i++) {
-        s.stride[i][1] = (i == 3 || i == 4 ? s.heads * s.d : row) + (i > 3 ? of->apart : 0);
+        s.stride[i][1] = (i == 3 || i == 4 ? s.heads * s.d : row);
         s.stride[i][0] = s.documents ? 0 : s.t * s.stride[i][1];
     }
     return s;

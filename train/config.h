@@ -42,6 +42,7 @@ struct train_fp8 {
 };
 
 enum { TRAIN_OPTIONS = 224 }; /* at least as many as the table has */
+enum { CONFIG_GRAPHS_AUTO, CONFIG_GRAPHS_NONE, CONFIG_GRAPHS_LOCAL };
 
 struct train_config {
     struct model_config model;
@@ -88,7 +89,7 @@ struct train_config {
     int64_t eval_interval, eval_iters, log_interval;
     const char *log_file, *trace, *tensorboard;
     bool valid_sets; /* each path of part_path[1] is a set of its own */
-    int graphs;  /* 1: a micro-batch is one launch on a GPU */
+    int graphs;  /* CONFIG_GRAPHS_: whether a micro-batch is one launch on a GPU */
     int device;  /* index into train_config_device */
     int backend; /* index into train_config_backend */
     int64_t timeout_minutes;

@@ -127,7 +127,7 @@
     OPT_INT(0, "num-layers-at-start-in-bf16", &(c)->fp8.start_bf16, 0, 100000, "how many at the start"), \
     OPT_INT(0, "num-layers-at-end-in-bf16", &(c)->fp8.end_bf16, 0, 100000, "how many at the end"), \
     OPT_ENUM(0, "device", &(c)->device, "auto|cpu|cuda", "where to run"), \
-    OPT_ENUM(0, "cuda-graph-impl", &(c)->graphs, "none|local", "local: a GPU gets forward and backward of a micro-batch at once")
+    OPT_ENUM(0, "cuda-graph-impl", &(c)->graphs, "auto|none|local", "a GPU gets forward and backward of a micro-batch at once")
 
 #define OPTIMIZER_OPTS(c) \
     OPT_HEAD("Optimizer"), \

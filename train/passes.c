@@ -84,15 +84,18 @@ static bool overlaps(const struct model *m)
     return c->replicas && c->replicas->size > 1 && (c->overlap_reduce || c->overlap_gather);
 }
 
-void passes_use_graphs(struct passes *p)
+void passes_use_graphs(struct passes *p, bool must)
 {
-    const char *why = p->n > 1 ? "a stage has several parts" : model_graph_refuses(p->parts->model);
+    const struct model *m = p->parts->model;
+    const char *why = p->n > 1 ? "a stage has several parts" : model_graph_refuses(m);
 
-    if (!why && overlaps(p->parts->model))
+    if (!why && overlaps(m))
         why = "collectives run beside the passes (--overlap-grad-reduce, --overlap-param-gather)";
+    if (!why && !must && m->run.reset_attention && m->run.dt == DTYPE_BF16)
+        why = "attention within documents is faster launch by launch";
     if (!why)
         model_graph_open(&p->graph, p->parts->model, p->loss + p->room * p->each);
-    else if (!p->layout || p->layout->world->rank == 0)
+    else if (must && (!p->layout || p->layout->world->rank == 0))
         log_msg(LOG_WARN, "--cuda-graph-impl: no CUDA graphs, for %s", why);
 }
 

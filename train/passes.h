@@ -57,9 +57,9 @@ int passes_open(struct passes *p, const struct layout *layout, struct train_part
                 struct err *e);
 void passes_close(struct passes *p); /* zeroed is fine */
 
-/* Forward and backward of a micro-batch of a step become one launch (train/model_graph.h); where they cannot, the log says why
- * and they do not. */
-void passes_use_graphs(struct passes *p);
+/* Forward and backward of a micro-batch of a step become one launch (train/model_graph.h), where they can.  must: even where that
+ * is slower, and where they cannot the log says why. */
+void passes_use_graphs(struct passes *p, bool must);
 
 /* Of a step. */
 struct passes_step {

@@ -172,8 +172,6 @@ static int open_memory(struct trainer *t, struct err *e)
     const struct train_config *c = t->config;
 
     TRY(open_parts(t, e));
-    if (c->documents.attention && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
-        log_msg(LOG_INFO, "--reset-attention-mask: attention by quern's own kernels, since cuDNN's graph has no documents");
     if (c->optim.qk_clip.on && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
         log_msg(LOG_INFO, "--qk-clip: attention forward by quern's own kernels, since cuDNN's graph gives no largest logits");
     if (layer_attention_own(&c->model) && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
@@ -182,8 +180,8 @@ static int open_memory(struct trainer *t, struct err *e)
     t->dev->use = MEMORY_ACTIVATIONS;
     TRY(passes_open(&t->passes, &t->layout, t->parts, t->n_parts, t->data, e));
     t->passes.trace = t->trace;
-    if (c->graphs)
-        passes_use_graphs(&t->passes);
+    if (c->graphs != CONFIG_GRAPHS_NONE)
+        passes_use_graphs(&t->passes, c->graphs == CONFIG_GRAPHS_LOCAL);
     for (int i = 0; i < t->n_parts; i++)
         t->parts[i].model->trace = t->trace;
     t->optimizer.state->use = MEMORY_SAVING;

@@ -204,7 +204,8 @@ void twins_attention_more(struct twins *t)
     static const struct heads shape[TWINS_MORE] = {
         {2, 70, 70, 2, 2, 64, 0, true, 0, false, 0, false, 0}, {1, 130, 130, 4, 2, 32, 0, true, 0, false, 0, false, 64},
         {1, 128, 128, 2, 1, 128, 0, true, 0, false, 0, false, 0}, {1, 128, 128, 1, 1, 192, 0, false, 0, false, 0, false, 0},
-        {1, 128, 128, 2, 1, 256, 0, false, 0, false, 0, false, 0},
+        {1, 128, 128, 2, 1, 256, 0, false, 0, false, 0, false, 0}, {1, 130, 130, 4, 2, 32, 0, true, 0, false, 0, false, 0},
+        {1, 80, 80, 2, 1, 256, 0, true, 0, false, 0, false, 0},
     };
 
     attention_of(t, shape, TWINS_MORE);

@@ -60,10 +60,10 @@ void twins_attention(struct twins *t);
 enum { TWINS_WHOLE = 4 };
 void twins_attention_whole(struct twins *t);
 /* Documents and wide heads, which cuDNN can be told to take. */
-enum { TWINS_MORE = 5 };
+enum { TWINS_MORE = 7 };
 void twins_attention_more(struct twins *t);
 /* Masks that a device draws, and attention with them. */
-enum { TWINS_DROPPED = 3 };
+enum { TWINS_DROPPED = 4 };
 void twins_attention_dropout(struct twins *t);
 void twins_route(struct twins *t);
 
