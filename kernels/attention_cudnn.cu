@@ -132,8 +132,8 @@ static bool fits_backward(const struct attention *p, const struct attention_view
 {
     bool alike = more[0].row == p->o.row && more[1].row == p->q.row && more[2].row == p->k.row && more[3].row == p->v.row;
 
-    return (alike || !p->start) && attention_mma_view_fits(&more[0]) && attention_mma_view_fits(&more[1]) && attention_mma_view_fits(&more[2]) &&
-           attention_mma_view_fits(&more[3]);
+    return (alike || !p->start) && attention_mma_view_fits(&more[0]) && attention_mma_view_fits(&more[1]) &&
+           attention_mma_view_fits(&more[2]) && attention_mma_view_fits(&more[3]);
 }
 
 /* Documents and their tokens are counted in powers of two, lest every micro-batch makes a plan of its own. */
