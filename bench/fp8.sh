@@ -47,6 +47,7 @@ no-fp32-weights bf16 --main-params-dtype bf16
 hybrid-delayed bf16 $delayed
 hybrid-tensorwise bf16 --fp8-format hybrid --fp8-recipe tensorwise
 e4m3-tensorwise bf16 --fp8-format e4m3 --fp8-recipe tensorwise
+e4m3-blockwise bf16 --fp8-format e4m3 --fp8-recipe blockwise
 hybrid-delayed-ends bf16 $delayed --first-last-layers-bf16
 lora lora $lora
 lora-seed lora $lora --seed 77

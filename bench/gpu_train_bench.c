@@ -21,7 +21,7 @@ struct measured {
     const char *name;
     void (*ops)(int64_t arg); /* NULL: steps of model arg */
     int64_t arg;
-    enum { BF16, FP8, DETERMINISTIC, NO_GRAPHS } how;
+    enum { BF16, FP8, BLOCKS, DETERMINISTIC, NO_GRAPHS } how;
 };
 static const struct measured all[] = {
     {"GPT-2 124M", NULL, GPT2_124M, BF16},
@@ -29,6 +29,8 @@ static const struct measured all[] = {
     {"GPT-2 1.5B, FP8", NULL, GPT2_1_5B, FP8},
     {"Llama 7B, 16 layers", NULL, LLAMA_7B, BF16},
     {"Llama 7B, 16 layers, FP8", NULL, LLAMA_7B, FP8},
+    {"Llama 7B, 16 layers, FP8 by blocks", NULL, LLAMA_7B, BLOCKS},
+    {"FP8 by blocks", bench_blocks, 0, BLOCKS},
     {"attention", bench_attentions, 0, BF16},
     {"products", bench_products, 0, BF16},
     {"Llama 1B", NULL, LLAMA_1B, BF16},
@@ -55,13 +57,14 @@ static const char *measured_name(int i) { return all[i].name; }
 static int measure(int i)
 {
     failed = 0;
-    if (all[i].how == FP8 && !dev->fast_fp8)
+    if ((all[i].how == FP8 || all[i].how == BLOCKS) && !dev->fast_fp8)
         return 0;
     if (!all[i].ops) {
         give_places();
         dev->deterministic = all[i].how == DETERMINISTIC;
         if (info.memory) /* else kernels run on the CPU */
-            bench_step((enum bench_model)all[i].arg, all[i].how == FP8, all[i].how != NO_GRAPHS, all[i].name);
+            bench_step((enum bench_model)all[i].arg, all[i].how == BLOCKS ? BENCH_BLOCKS : all[i].how == FP8 ? BENCH_FP8 : BENCH_BF16,
+                       all[i].how != NO_GRAPHS, all[i].name);
         dev->deterministic = false;
         return failed != 0;
     }

@@ -128,6 +128,15 @@ static inline int check_fp8_quantize(const struct fp8_quantize *p, struct err *e
     return 0;
 }
 
+static inline int check_fp8_blocks(const struct fp8_blocks *p, struct err *e)
+{
+    if (p->rows < 0 || p->cols < 0 || (p->to != FP8_E4M3 && p->to != FP8_E5M2) || !p->y != !p->inv || !p->yt != !p->inv_t)
+        return err_set(e, ERR_ARG, "fp8_blocks: %lld x %lld", (long long)p->rows, (long long)p->cols);
+    if (p->yt && (p->yt_ld < p->rows || p->yt_ld >= p->rows + FP8_BLOCK))
+        return err_set(e, ERR_ARG, "fp8_blocks: %lld rows, %lld in columns", (long long)p->rows, (long long)p->yt_ld);
+    return 0;
+}
+
 static inline int check_norm_fwd(enum dtype dt, const struct norm_fwd *p, const char *op, struct err *e)
 {
     TRY(check_norm_shape(dt, p->t, p->c, p->drop, op, e));
@@ -277,6 +286,10 @@ static inline int check_matmul(const struct matmul *q, struct matmul *p, struct 
     if ((q->fp8_a || q->fp8_b) && (!q->fp8_a || !q->fp8_b || !q->inv_a || !q->inv_b || q->dt != DTYPE_BF16 || q->trans_a ||
                                    !q->trans_b))
         return err_set(e, ERR_ARG, "matmul: FP8 is of both matrices, k inside, with their scales");
+    if (!q->by_a != !q->by_b || (q->by_a && (!q->fp8_a || q->k % FP8_BLOCK || q->fast)) ||
+        (q->by_a == FP8_OF_SQUARES && q->by_b == FP8_OF_SQUARES))
+        return err_set(e, ERR_ARG, "matmul: scales of blocks are both matrices', of squares one's, and k a multiple of %d",
+                       FP8_BLOCK);
     if (q->sums && !q->trans_a)
         return err_set(e, ERR_ARG, "matmul: sums are of the columns of what lies turned");
     if (q->fp8_a && ((uintptr_t)q->inv_a | (uintptr_t)q->inv_b) % FP8_ALIGN)

@@ -17,7 +17,7 @@ static const struct device_ops cuda_ops = {
     gate_mul_cuda,      gate_slope_cuda,
     heads_move_cuda,
     heads_sum_cuda,
-    fp8_amax_cuda,     fp8_quantize_cuda,  fp8_update_cuda,    vec_total_cuda,
+    fp8_amax_cuda,     fp8_quantize_cuda,  fp8_update_cuda,    fp8_blocks_cuda,    vec_total_cuda,
     matmul_grouped_cuda, factored_cuda,
 };
 

@@ -82,6 +82,7 @@ struct device_ops {
     fp8_amax_fn *fp8_amax;
     fp8_quantize_fn *fp8_quantize;
     fp8_update_fn *fp8_update;
+    fp8_blocks_fn *fp8_blocks;
     vec_total_fn *vec_total;
     matmul_grouped_fn *matmul_grouped;
     factored_fn *factored;
@@ -111,7 +112,8 @@ struct device {
     int team;       /* of them, those of ops that give the same bits for any number: all but matrix products */
     bool fast_bf16;  /* matrix products of bf16 run in bf16; else they are computed
                         in fp32 from converted copies: right, but no faster */
-    bool fast_fp8;   /* the same of FP8: right everywhere, fast where this is set */
+    bool fast_fp8;   /* the same of FP8: right everywhere, fast where this is set; and by blocks */
+    bool fast_blocks;
     bool deterministic; /* set by whoever opened it, before the first op: a GPU's ops take only ways that give the same bits
                            in every run; the CPU's have no others */
     const struct device_ops *ops;      /* training; of the CPU NULL after device_open_dedup */

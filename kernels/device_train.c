@@ -56,6 +56,7 @@ static const struct device_ops cpu_ops = {
     .heads_sum = heads_sum_cpu,
     .fp8_amax = fp8_amax_cpu,
     .fp8_quantize = fp8_quantize_cpu,
+    .fp8_blocks = fp8_blocks_cpu,
     .fp8_update = fp8_update_cpu,
     .vec_total = vec_total_cpu,
     .matmul_grouped = matmul_grouped_cpu,

@@ -51,6 +51,13 @@ int fp8_quantize_cpu(struct device *dev, const struct fp8_quantize *p, struct er
     return p->colsum ? vec_colsum_cpu(dev, p->dt, p->colsum, p->x, p->rows, p->cols, p->cols, e) : 0;
 }
 
+int fp8_blocks_cpu(struct device *dev, const struct fp8_blocks *p, struct err *e)
+{
+    TRY(check_fp8_blocks(p, e));
+    ISA_PICK(fp8_blocks_loop)(dev, p);
+    return p->colsum ? vec_colsum_cpu(dev, DTYPE_BF16, p->colsum, p->x, p->rows, p->cols, p->cols, e) : 0;
+}
+
 int fp8_update_cpu(struct device *dev, const struct fp8_update *p, struct err *e)
 {
     (void)dev;

@@ -99,6 +99,21 @@ static __device__ __forceinline__ void quantize_rows(const struct fp8_quantize &
     }
 }
 
+/* The sums of a square's columns, by those that each thread has of its rows, in their order.  of: the square's own memory. */
+static __device__ __forceinline__ void column_sums(float *of, float *sums, const pack &sum, int i, int j, int64_t c0, int64_t cols)
+{
+    int c = (int)threadIdx.x;
+    float s = 0;
+
+    __syncthreads();
+    pack_put<DTYPE_F32>(of, i * SIDE + 8 * j, PACK, sum);
+    __syncthreads();
+    for (int u = 0; u < UNITS && c < SIDE; u++)
+        s += of[u * SIDE + c];
+    if (c < SIDE && c0 + c < cols)
+        sums[c0 + c] = s;
+}
+
 /* A block has a square of 128 by 128, a thread 8 columns of 8 rows.  sums (NULL: not wanted): those of the columns of each 128
  * rows, in the order of the rows. */
 template <typename SOURCE, enum fp8 TO> static __global__ void __launch_bounds__(CUDA_BLOCK, SOURCE::BLOCKS)
@@ -123,19 +138,118 @@ template <typename SOURCE, enum fp8 TO> static __global__ void __launch_bounds__
     __syncthreads();
     if (p.yt)
         square_turn(square, p.yt, r0, c0, p.cols, p.yt_ld ? p.yt_ld : p.rows);
-    if (sums) {
-        float *of = (float *)square, s = 0;
-        int c = (int)threadIdx.x;
-        __syncthreads();
-        pack_put<DTYPE_F32>(of, i * SIDE + 8 * j, PACK, so_far.sum);
-        __syncthreads();
-        for (int u = 0; u < UNITS && c < SIDE; u++)
-            s += of[u * SIDE + c];
-        if (c < SIDE && c0 + c < p.cols)
-            sums[blockIdx.x / squares * p.cols + c0 + c] = s;
-    }
+    if (sums)
+        column_sums((float *)square, sums + blockIdx.x / squares * p.cols, so_far.sum, i, j, c0, p.cols);
     if (p.amax)
         add_amax(p.amax, so_far.most, part);
+}
+
+/* ---- by blocks ---- */
+
+static __device__ __forceinline__ float largest_of(const pack &x) { return __uint_as_float(larger(0, x)); }
+static __device__ __forceinline__ float inverse(float scale) { return 1 / scale; }
+
+/* The largest of a square's rows, or of all of it, for the eight rows of this thread; `of` is what the threads found in their own
+ * columns.  all: CUDA_WARPS floats, for squares. */
+template <bool SQUARES> static __device__ __forceinline__ void across_columns(float of[PACK], float *all)
+{
+#pragma unroll
+    for (int k = 0; k < PACK; k++)
+#pragma unroll
+        for (int o = UNITS / 2; o; o /= 2)
+            of[k] = max_or_nan(of[k], __shfl_xor_sync(~0u, of[k], o));
+    if constexpr (SQUARES) {
+#pragma unroll
+        for (int k = 1; k < PACK; k++)
+            of[0] = max_or_nan(of[0], of[k]);
+        of[0] = max_or_nan(of[0], __shfl_xor_sync(~0u, of[0], UNITS));
+        if (threadIdx.x % 32 == 0)
+            all[threadIdx.x / 32] = of[0];
+        __syncthreads();
+        for (int k = 0; k < CUDA_WARPS; k++)
+            of[0] = max_or_nan(of[0], all[k]);
+#pragma unroll
+        for (int k = 1; k < PACK; k++)
+            of[k] = of[0];
+    }
+}
+
+/* 1 / scale of line i of n (rows of y, or of yt), of a matrix whose k is `inside` and whose block of it is `block`. */
+template <bool SQUARES>
+static __device__ __forceinline__ void put_inverse(float *inv, int64_t n, int64_t inside, int64_t i, int64_t block, float scale)
+{
+    const enum fp8_scales by = SQUARES ? FP8_OF_SQUARES : FP8_OF_ROWS;
+    int64_t ld = fp8_scales_ld(by, n, inside), blocks = fp8_blocks_of(inside);
+
+    if constexpr (SQUARES) {
+        for (int64_t k = block; i % SIDE == 0 && k < (block == blocks - 1 ? ld : block + 1); k++)
+            inv[i / SIDE * ld + k] = k == block ? inverse(scale) : 0;
+    } else if (i < ld) {
+        inv[block * ld + i] = i < n ? inverse(scale) : 0;
+    }
+}
+
+/* A block has a square of 128 by 128, a thread 8 columns of 8 rows, which it keeps in registers: largest values first, of rows by
+ * shuffles among the 16 threads that share them, of columns through shared memory; then the bytes of y, and those of yt, turned in
+ * the square. */
+template <enum fp8 TO, bool SQUARES> static __global__ void __launch_bounds__(CUDA_BLOCK, SQUARES ? 1 : 2)
+    blocks_kernel(struct fp8_blocks p, float *sums)
+{
+    __shared__ uint64_t square[SIDE * UNITS];
+    __shared__ float most[SIDE], all[CUDA_WARPS];
+    int64_t squares = (p.cols + SIDE - 1) / SIDE, r0 = blockIdx.x / squares * SIDE, c0 = blockIdx.x % squares * SIDE;
+    int j = (int)threadIdx.x % UNITS, i = (int)threadIdx.x / UNITS, c = (int)threadIdx.x;
+    int64_t col = c0 + 8 * j, left = p.cols - col;
+    bool whole = r0 + SIDE <= p.rows && c0 + SIDE <= p.cols && p.cols % PACK == 0 && ((uintptr_t)p.x | (uintptr_t)p.y) % 16 == 0;
+    float *of = (float *)square, of_row[PACK];
+    pack x[PACK], of_col = {}, sum = {};
+
+#pragma unroll
+    for (int k = 0; k < PACK; k++) {
+        int64_t r = r0 + 8 * i + k;
+        x[k] = whole ? source_get<DTYPE_BF16, true>(p.x, r * p.cols + col, left)
+                     : source_get<DTYPE_BF16, false>(p.x, r * p.cols + col, r < p.rows ? left : 0);
+        of_row[k] = largest_of(x[k]);
+#pragma unroll
+        for (int q = 0; q < PACK; q++) {
+            of_col.v[q] = max_or_nan(of_col.v[q], fabsf(x[k].v[q]));
+            sum.v[q] += x[k].v[q];
+        }
+    }
+    across_columns<SQUARES>(of_row, all);
+#pragma unroll
+    for (int k = 0; k < PACK; k++) {
+        int64_t r = r0 + 8 * i + k;
+        float scale = fp8_block_scale(fp8_max(TO), of_row[k]);
+        if (p.y && j == 0)
+            put_inverse<SQUARES>(p.inv, p.rows, p.cols, r, c0 / SIDE, scale);
+        if (p.y && r < p.rows)
+            put_eight(p.y, r * p.cols + col, left, fp8_eight<TO>(x[k], scale));
+    }
+    if (p.yt) {
+        pack_put<DTYPE_F32>(of, i * SIDE + 8 * j, PACK, of_col);
+        __syncthreads();
+        for (int u = 1; u < UNITS && c < SIDE; u++)
+            of[c] = max_or_nan(of[c], of[u * SIDE + c]);
+        if (c < SIDE) {
+            float scale = fp8_block_scale(fp8_max(TO), SQUARES ? of_row[0] : of[c]);
+            most[c] = scale;
+            put_inverse<SQUARES>(p.inv_t, p.cols, p.yt_ld, c0 + c, r0 / SIDE, scale);
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < PACK; k++) {
+            uint64_t bytes = 0;
+#pragma unroll
+            for (int q = 0; q < PACK; q += 2)
+                bytes |= (uint64_t)fp8_pair<TO>(x[k].v[q] * most[8 * j + q], x[k].v[q + 1] * most[8 * j + q + 1]) << 8 * q;
+            square[square_at(8 * i + k, j)] = bytes;
+        }
+        __syncthreads();
+        square_turn(square, p.yt, r0, c0, p.cols, p.yt_ld);
+    }
+    if (sums)
+        column_sums(of, sums + blockIdx.x / squares * p.cols, sum, i, j, c0, p.cols);
 }
 
 /* A thread a tensor: there are few, and their histories short. */
@@ -199,6 +313,26 @@ extern "C" int fp8_quantize_cuda(struct device *dev, const struct fp8_quantize *
     if (p->colsum)
         columns_add(dev, p->colsum, p->cols, NULL, 0, (const float *)sums, (int)bands);
     return cuda_launched(dev, "fp8_quantize", e);
+}
+
+extern "C" int fp8_blocks_cuda(struct device *dev, const struct fp8_blocks *p, struct err *e)
+{
+    int64_t bands = (p->rows + SIDE - 1) / SIDE, squares = bands * ((p->cols + SIDE - 1) / SIDE);
+    void *sums = NULL;
+
+    TRY(check_fp8_blocks(p, e));
+    if (p->rows == 0 || p->cols == 0)
+        return 0;
+    if (squares > INT32_MAX)
+        return err_set(e, ERR_UNSUPPORTED, "fp8_blocks: %lld x %lld", (long long)p->rows, (long long)p->cols);
+    if (p->colsum)
+        TRY(cuda_scratch(dev, &sums, (size_t)(bands * p->cols) * sizeof(float), e));
+    auto *kernel = p->to == FP8_E4M3 ? (p->squares ? blocks_kernel<FP8_E4M3, true> : blocks_kernel<FP8_E4M3, false>)
+                                     : (p->squares ? blocks_kernel<FP8_E5M2, true> : blocks_kernel<FP8_E5M2, false>);
+    LAUNCH(kernel, dim3((unsigned)squares), CUDA_BLOCK, dev, *p, (float *)sums);
+    if (p->colsum)
+        columns_add(dev, p->colsum, p->cols, NULL, 0, (const float *)sums, (int)bands);
+    return cuda_launched(dev, "fp8_blocks", e);
 }
 
 extern "C" int fp8_update_cuda(struct device *dev, const struct fp8_update *p, struct err *e)

@@ -62,6 +62,18 @@ TWIN_INLINE float fp8_scale_of(float max, float amax, int margin, float else_)
     return fp8_bits(s) >= 0x7f800000u ? 3.402823466e38f : s; /* of a subnormal amax */
 }
 
+/* The scale of a block: a power of two. */
+TWIN_INLINE float fp8_block_scale(float max, float amax)
+{
+    return fp8_float(fp8_bits(fp8_scale_of(max, amax, 0, 1)) & 0xff800000u);
+}
+
+/* The place of the 1 / scale of element (row, k) of a matrix. */
+TWIN_INLINE int64_t fp8_scale_at(enum fp8_scales by, int64_t ld, int64_t row, int64_t k)
+{
+    return by == FP8_OF_ROWS ? k / FP8_BLOCK * ld + row : row / FP8_BLOCK * ld + k / FP8_BLOCK;
+}
+
 /* A row of struct fp8_update. */
 TWIN_INLINE void fp8_update_row(const struct fp8_update *p, float *row)
 {

@@ -82,21 +82,120 @@ void ISA_FN(fp8_quantize_loop)(struct device *dev, const struct fp8_quantize *p,
     }
 }
 
-INLINE void decode_range(uint16_t *y, enum fp8 f, const uint8_t *x, int64_t n)
+/* A square of blocks: the bits of the largest |x| of each of its rows and columns. */
+struct largest {
+    uint32_t row[FP8_BLOCK], col[FP8_BLOCK];
+};
+INLINE void largest_of(struct largest *most, const uint16_t *x, int64_t ld, int64_t rows, int64_t cols)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (uint16_t)(fp8_bits(fp8_to(f, x[i])) >> 16);
+    memset(most, 0, sizeof *most);
+    for (int64_t r = 0; r < rows; r++, x += ld) {
+        uint32_t of_row = 0;
+        for (int64_t c = 0; c < cols; c++) {
+            uint32_t u = (uint32_t)(x[c] & 0x7fff) << 16;
+            of_row = u > of_row ? u : of_row;
+            most->col[c] = u > most->col[c] ? u : most->col[c];
+        }
+        most->row[r] = of_row;
+    }
 }
 
-void ISA_FN(fp8_decode_loop)(struct device *dev, uint16_t *y, enum fp8 f, const uint8_t *x, int64_t rows, int64_t cols,
-                             int64_t ld)
+/* The scales of n rows (or columns) of a square, of squares the same for all. */
+INLINE void scales_of(float *scale, const uint32_t *most, int64_t n, enum fp8 to, bool squares)
 {
-#pragma omp parallel for num_threads(cpu_team(dev, rows * cols)) schedule(static)
-    for (int64_t r = 0; r < rows; r++) {
-        if (f == FP8_E4M3)
-            decode_range(y + r * cols, FP8_E4M3, x + r * ld, cols);
+    uint32_t all = 0;
+
+    for (int64_t i = 0; squares && i < n; i++)
+        all = most[i] > all ? most[i] : all;
+    for (int64_t i = 0; i < n; i++)
+        scale[i] = fp8_block_scale(fp8_max(to), fp8_float(squares ? all : most[i]));
+}
+
+/* Where a square's 1 / scale go, of a matrix (rows, k) whose rows r0 and on and whose k0 it has; n rows.  What lies behind the end
+ * of a line becomes 0. */
+INLINE void put_inverses(float *inv, enum fp8_scales by, int64_t rows, int64_t k, int64_t r0, int64_t k0, int64_t n,
+                         const float *scale)
+{
+    int64_t ld = fp8_scales_ld(by, rows, k), at = fp8_scale_at(by, ld, r0, k0);
+
+    for (int64_t i = 0; i < (by == FP8_OF_ROWS ? n : 1); i++)
+        inv[at + i] = 1 / scale[i];
+    if (by == FP8_OF_ROWS)
+        for (int64_t i = rows; r0 + n == rows && i < ld; i++)
+            inv[k0 / FP8_BLOCK * ld + i] = 0;
+    else
+        for (int64_t i = fp8_blocks_of(k); k0 + FP8_BLOCK >= k && i < ld; i++)
+            inv[r0 / FP8_BLOCK * ld + i] = 0;
+}
+
+INLINE void blocks_square(enum fp8 to, const struct fp8_blocks *p, int64_t r0, int64_t c0)
+{
+    int64_t rows = p->rows - r0 < FP8_BLOCK ? p->rows - r0 : FP8_BLOCK, cols = p->cols - c0 < FP8_BLOCK ? p->cols - c0 : FP8_BLOCK;
+    const uint16_t *x = (const uint16_t *)p->x + r0 * p->cols + c0;
+    enum fp8_scales by = p->squares ? FP8_OF_SQUARES : FP8_OF_ROWS;
+    float of_row[FP8_BLOCK], of_col[FP8_BLOCK];
+    uint8_t square[FP8_BLOCK][FP8_BLOCK];
+    struct largest most;
+
+    largest_of(&most, x, p->cols, rows, cols);
+    scales_of(of_row, most.row, rows, to, p->squares);
+    scales_of(of_col, most.col, cols, to, p->squares);
+    for (int64_t r = 0; p->y && r < rows; r++)
+        convert(DTYPE_BF16, to, p->y + (r0 + r) * p->cols + c0, x, r * p->cols, cols, of_row[r]);
+    if (p->y)
+        put_inverses(p->inv, by, p->rows, p->cols, r0, c0, rows, of_row);
+    if (!p->yt)
+        return;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++)
+            square[r][c] = fp8_of(to, bf16_to(x[r * p->cols + c]) * of_col[c]);
+    for (int64_t c = 0; c < cols; c++) {
+        uint8_t *column = p->yt + (c0 + c) * p->yt_ld + r0;
+        for (int64_t r = 0; r < rows; r++)
+            column[r] = square[r][c];
+        memset(column + rows, 0, r0 + rows == p->rows ? (size_t)(p->yt_ld - p->rows) : 0);
+    }
+    put_inverses(p->inv_t, by, p->cols, p->yt_ld, c0, r0, cols, of_col);
+}
+
+void ISA_FN(fp8_blocks_loop)(struct device *dev, const struct fp8_blocks *p)
+{
+#pragma omp parallel for num_threads(cpu_team(dev, p->rows * p->cols)) schedule(static)
+    for (int64_t r = 0; r < p->rows; r += FP8_BLOCK)
+        for (int64_t c = 0; c < p->cols; c += FP8_BLOCK) {
+            if (p->to == FP8_E4M3)
+                blocks_square(FP8_E4M3, p, r, c);
+            else
+                blocks_square(FP8_E5M2, p, r, c);
+        }
+}
+
+/* n numbers times a power of two. */
+INLINE void decode_range(uint16_t *y, enum fp8 f, const uint8_t *x, int64_t n, float times)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (uint16_t)(fp8_bits(fp8_to(f, x[i]) * times) >> 16);
+}
+
+INLINE void decode_row(uint16_t *y, enum fp8 f, const struct fp8_matrix *m, int64_t r, int64_t at, int64_t k)
+{
+    const uint8_t *x = m->x + r * m->ld + at;
+
+    for (int64_t i = 0, n; i < k; i += n) {
+        int64_t left = FP8_BLOCK - (at + i) % FP8_BLOCK;
+        n = !m->by || k - i < left ? k - i : left;
+        decode_range(y + i, f, x + i, n, m->by ? m->inv[fp8_scale_at(m->by, m->inv_ld, r, at + i)] : 1);
+    }
+}
+
+void ISA_FN(fp8_decode_loop)(struct device *dev, uint16_t *y, const struct fp8_matrix *m, int64_t at, int64_t k)
+{
+#pragma omp parallel for num_threads(cpu_team(dev, m->rows * k)) schedule(static)
+    for (int64_t r = 0; r < m->rows; r++) {
+        if (m->format == FP8_E4M3)
+            decode_row(y + r * k, FP8_E4M3, m, r, at, k);
         else
-            decode_range(y + r * cols, FP8_E5M2, x + r * ld, cols);
+            decode_row(y + r * k, FP8_E5M2, m, r, at, k);
     }
 }
 

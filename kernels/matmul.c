@@ -26,6 +26,8 @@ static int product_fp8(struct device *dev, const struct matmul *p, product_fn *p
     struct matmul of = {.m = p->m, .n = p->n, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32,
                         .ldc = p->n, .ragged = p->ragged && !matmul_rows_inside(p)};
     bool cut = p->ragged && matmul_rows_inside(p);
+    struct fp8_matrix ma = {p->fp8_a, p->a, p->m, p->lda, p->by_a, p->inv_a, fp8_scales_ld(p->by_a, p->m, p->k)};
+    struct fp8_matrix mb = {p->fp8_b, p->b, p->n, p->ldb, p->by_b, p->inv_b, fp8_scales_ld(p->by_b, p->n, p->k)};
     size_t na = (size_t)(p->m * p->k), nb = (size_t)(p->n * p->k), nc = (size_t)(p->m * p->n);
     void *memory;
 
@@ -39,11 +41,11 @@ static int product_fp8(struct device *dev, const struct matmul *p, product_fn *p
             of.k &= of.k - 1;
         of.lda = of.ldb = of.k;
         of.beta = at > 0;
-        ISA_PICK(fp8_decode_loop)(dev, a, p->fp8_a, (const uint8_t *)p->a + at, p->m, of.k, p->lda);
-        ISA_PICK(fp8_decode_loop)(dev, b, p->fp8_b, (const uint8_t *)p->b + at, p->n, of.k, p->ldb);
+        ISA_PICK(fp8_decode_loop)(dev, a, &ma, at, of.k);
+        ISA_PICK(fp8_decode_loop)(dev, b, &mb, at, of.k);
         TRY(product(dev, &of, e));
     }
-    ISA_PICK(fp8_finish_loop)(dev, p, memory, *p->inv_a * *p->inv_b);
+    ISA_PICK(fp8_finish_loop)(dev, p, memory, p->by_a ? 1 : *p->inv_a * *p->inv_b);
     return 0;
 }
 

@@ -14,7 +14,7 @@ enum { PLANS = 1024, PROPOSALS = 32, TIMED = 3, WORKSPACE = 32 << 20 };
 
 struct lt_key {
     int64_t m, n, k, lda, ldb, ldc;
-    int32_t trans_a, trans_b, dt, dt_c, bias, act, dact, beta, align, fp8_a, fp8_b, fast, timed, sums;
+    int32_t trans_a, trans_b, dt, dt_c, bias, act, dact, beta, align, fp8_a, fp8_b, fast, timed, sums, by_a, by_b;
 };
 
 struct lt_plan {
@@ -110,7 +110,7 @@ static struct lt_key key_of(const struct device *dev, const struct lt *lt, const
     k.m = p->m, k.n = p->n, k.k = p->k, k.lda = p->lda, k.ldb = p->ldb, k.ldc = p->ldc;
     k.trans_a = p->trans_a, k.trans_b = p->trans_b, k.dt = p->dt, k.dt_c = p->dt_c;
     k.bias = p->bias != NULL, k.act = p->act, k.dact = p->dact, k.beta = p->beta == 1, k.align = alignment(p);
-    k.fp8_a = p->fp8_a, k.fp8_b = p->fp8_b, k.fast = p->fast;
+    k.fp8_a = p->fp8_a, k.fp8_b = p->fp8_b, k.fast = p->fast, k.by_a = p->by_a, k.by_b = p->by_b;
     k.timed = lt->tune && !p->ragged && !dev->deterministic;
     k.sums = p->sums && k.timed && p->dt == DTYPE_BF16;
     return k;
@@ -119,12 +119,18 @@ static struct lt_key key_of(const struct device *dev, const struct lt *lt, const
 static int type_of(int32_t dt) { return dt == DTYPE_BF16 ? LT_BF16 : LT_F32; }
 static int operand_type(int32_t fp8, int32_t dt) { return fp8 == FP8_E4M3 ? LT_E4M3 : fp8 == FP8_E5M2 ? LT_E5M2 : type_of(dt); }
 
+static int32_t scale_mode(int32_t by)
+{
+    return by == FP8_OF_ROWS ? LT_SCALE_ROWS : by == FP8_OF_SQUARES ? LT_SCALE_SQUARES : LT_SCALE_TENSOR;
+}
+
 /* What the call means for the library, with the epilogue of `did`. */
 static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
 {
     const struct lt_key *k = &p->key;
     int32_t ta = k->trans_b ? LT_OP_T : LT_OP_N, tb = k->trans_a ? LT_OP_T : LT_OP_N, epilogue = LT_EPILOGUE_NONE;
     int32_t type = did & MATMUL_DID_SUMS ? LT_F32 : type_of(k->dt);
+    int32_t mode_a = scale_mode(k->by_b), mode_b = scale_mode(k->by_a);
     int64_t ld = k->n;
     int8_t fast = (int8_t)k->fast;
     int rc = 0;
@@ -142,6 +148,10 @@ static int describe(const struct lt_api *api, struct lt_plan *p, unsigned did)
     rc = rc ? rc : api->desc_set(p->desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue);
     if (rc == 0 && k->fp8_a)
         rc = api->desc_set(p->desc, LT_DESC_FAST, &fast, sizeof fast);
+    if (rc == 0 && k->by_a)
+        rc = api->desc_set(p->desc, LT_DESC_A_SCALE_MODE, &mode_a, sizeof mode_a);
+    if (rc == 0 && k->by_a)
+        rc = api->desc_set(p->desc, LT_DESC_B_SCALE_MODE, &mode_b, sizeof mode_b);
     if (rc == 0 && ((k->bias && did & MATMUL_DID_BIAS) || did & MATMUL_DID_SUMS))
         rc = api->desc_set(p->desc, LT_DESC_BIAS_TYPE, &type, sizeof type);
     if (rc == 0 && did & MATMUL_DID_ACT)
@@ -266,10 +276,12 @@ static void cache_key(const struct lt_plan *p, char key[LT_CACHE_KEY])
 {
     const struct lt_key *k = &p->key;
 
-    snprintf(key, LT_CACHE_KEY, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u %d%s", (long long)k->m,
+    int n = snprintf(key, LT_CACHE_KEY, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u %d%s", (long long)k->m,
              (long long)k->n, (long long)k->k, (long long)k->lda, (long long)k->ldb, (long long)k->ldc, k->trans_a, k->trans_b,
              k->dt, k->dt_c, k->bias, k->act, k->dact, k->beta, k->align, k->fp8_a, k->fp8_b, k->fast, p->did, reductions(p),
              PROPOSALS, k->sums ? " sums" : "");
+    if (k->by_a)
+        snprintf(key + n, (size_t)(LT_CACHE_KEY - n), " blocks %d %d", k->by_a, k->by_b);
 }
 
 /* Whether the disk has an algorithm for the plan as it is described. */
@@ -434,6 +446,8 @@ static struct lt_plan *plan_once(struct device *dev, struct lt *lt, const struct
     if (!p)
         return NULL;
     *(matmul_rows_inside(q) ? &like.k : &like.m) = about(matmul_rows_inside(q) ? q->k : q->m);
+    if (q->by_a)
+        like.k = fp8_blocks_of(like.k) * FP8_BLOCK;
     if (q->fp8_a)
         like.lda = like.ldb = like.k;
     p->key = key_of(dev, lt, q);

@@ -10,7 +10,7 @@
 #ifndef KERNELS_MATMUL_H
 #define KERNELS_MATMUL_H
 
-#include "kernels/dtype.h"
+#include "kernels/fp8.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,6 +36,7 @@ struct matmul {
     enum fp8 fp8_a, fp8_b;  /* A and B are of these formats (kernels/fp8.h), or neither: then dt is bf16, */
     const float *inv_a, *inv_b; /* the product is multiplied by both (the device's, FP8_ALIGN), and both matrices lie */
     bool fast;              /* with k inside (trans_b alone).  fast: sums may be of fewer bits than fp32 */
+    enum fp8_scales by_a, by_b; /* of blocks: each number is multiplied by the inverse of its own, k is whole blocks, not fast */
 };
 
 /* Whether the rows of a layer are what is summed over, as for the gradient of its weight: with trans_a, or of FP8 into fp32; else

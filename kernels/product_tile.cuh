@@ -15,14 +15,20 @@ template <enum dtype DT, bool FP8> static __device__ __forceinline__ float numbe
     return FP8 ? fp8_to(format, ((const uint8_t *)p)[i]) : one_get<DT>(p, i);
 }
 
-template <enum dtype DT, bool FP8> static __device__ __forceinline__ void load(float (*to)[TILE + 1], const void *p,
-                                                                               enum fp8 format, int64_t ld, bool k_inner,
-                                                                               int64_t row0, int64_t rows, int64_t k0, int64_t ks)
+/* inv: of blocks, what each number is multiplied by. */
+template <enum dtype DT, bool FP8>
+static __device__ __forceinline__ void load(float (*to)[TILE + 1], const void *p, enum fp8 format, enum fp8_scales by,
+                                            const float *inv, int64_t ld, bool k_inner, int64_t row0, int64_t rows, int64_t k0,
+                                            int64_t ks)
 {
+    int64_t inv_ld = FP8 && by ? fp8_scales_ld(by, rows, ks) : 0;
+
     for (int x = (int)threadIdx.x; x < TILE * STEP; x += CUDA_BLOCK) {
         int i = k_inner ? x / STEP : x % TILE, k = k_inner ? x % STEP : x / TILE; /* neighbours lie side by side */
         int64_t at = k_inner ? (row0 + i) * ld + k0 + k : (k0 + k) * ld + row0 + i;
-        to[k][i] = row0 + i < rows && k0 + k < ks ? number<DT, FP8>(p, format, at) : 0.0f;
+        bool there = row0 + i < rows && k0 + k < ks;
+        float v = there ? number<DT, FP8>(p, format, at) : 0.0f;
+        to[k][i] = FP8 && by && there ? v * inv[fp8_scale_at(by, inv_ld, row0 + i, k0 + k)] : v;
     }
 }
 
@@ -32,11 +38,11 @@ static __device__ __forceinline__ void product_tile(const struct matmul &p, int6
 {
     __shared__ float a[STEP][TILE + 1], b[STEP][TILE + 1];
     int ty = (int)threadIdx.x / 16, tx = (int)threadIdx.x % 16;
-    float c[4][4] = {}, scale = FP8 ? *p.inv_a * *p.inv_b : 1;
+    float c[4][4] = {}, scale = FP8 && !p.by_a ? *p.inv_a * *p.inv_b : 1;
 
     for (int64_t k0 = 0; k0 < p.k; k0 += STEP) {
-        load<DT, FP8>(a, p.a, p.fp8_a, p.lda, !p.trans_a, row0, p.m, k0, p.k);
-        load<DT, FP8>(b, p.b, p.fp8_b, p.ldb, p.trans_b, col0, p.n, k0, p.k);
+        load<DT, FP8>(a, p.a, p.fp8_a, p.by_a, p.inv_a, p.lda, !p.trans_a, row0, p.m, k0, p.k);
+        load<DT, FP8>(b, p.b, p.fp8_b, p.by_b, p.inv_b, p.ldb, p.trans_b, col0, p.n, k0, p.k);
         __syncthreads();
         for (int k = 0; k < STEP; k++)
 #pragma unroll

@@ -351,7 +351,7 @@ extern "C" int simt_open(struct device **dev, int, struct err *e)
     (*dev)->calls = &calls;
     (*dev)->dedup = &simt_dedup_ops;
     (*dev)->ops = &simt_ops;
-    (*dev)->fast_bf16 = (*dev)->fast_fp8 = true;
+    (*dev)->fast_bf16 = (*dev)->fast_fp8 = (*dev)->fast_blocks = true;
     (*dev)->peak[0] = (*dev)->peak[1] = 1e9; /* not to be measured */
     snprintf((*dev)->name, sizeof (*dev)->name, "cuda: by tests/simt.h");
     return 0;

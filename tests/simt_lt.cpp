@@ -1,7 +1,8 @@
 // Stands for cuBLASLt where kernels run on the CPU: the same interface (kernels/lt_api.h) over plain loops, column-major as the
 // library is.  It checks what it is given, and lacks what the library lacks in places: the GELU epilogues are for bf16 alone and
 // want matrices of a multiple of 8 rows; a bias wants the type of the result, or bf16 with FP8, which is for transposed A alone
-// and m, k and strides of a multiple of 16 bytes, and has no derivative of GELU.  An algorithm is for addresses of the
+// and m, k and strides of a multiple of 16 bytes, and has no derivative of GELU; by blocks it wants whole ones in k, scales of
+// rows for one matrix at least, and no fast sums.  An algorithm is for addresses of the
 // alignment that was asked for, and for the workspace that it names.  Where it may, it adds up the
 // parts of a split k in bf16, if that is what the result is.
 #include <math.h>
@@ -27,6 +28,7 @@ struct desc {
     int64_t aux_ld;
     const float *scale_a, *scale_b;
     int8_t fast;
+    int32_t mode_a, mode_b;
 };
 struct layout {
     int kind, type;
@@ -89,7 +91,7 @@ int desc_set(void *to, int what, const void *v, size_t bytes)
     } all[] = {{LT_DESC_TRANSA, &d->op_a, 4},     {LT_DESC_TRANSB, &d->op_b, 4},      {LT_DESC_EPILOGUE, &d->epilogue, 4},
                {LT_DESC_BIAS_POINTER, &d->bias, 8}, {LT_DESC_AUX_POINTER, &d->aux, 8}, {LT_DESC_AUX_LD, &d->aux_ld, 8},
                {LT_DESC_BIAS_TYPE, &d->bias_type, 4}, {LT_DESC_A_SCALE, &d->scale_a, 8}, {LT_DESC_B_SCALE, &d->scale_b, 8},
-               {LT_DESC_FAST, &d->fast, 1}};
+               {LT_DESC_FAST, &d->fast, 1}, {LT_DESC_A_SCALE_MODE, &d->mode_a, 4}, {LT_DESC_B_SCALE_MODE, &d->mode_b, 4}};
 
     for (auto &a : all)
         if (a.what == what && a.bytes == bytes) {
@@ -157,6 +159,9 @@ int fits(const desc *d, const layout *a, const layout *b, const layout *c)
         return 15;
     if (fp8(a->type) && (!d->scale_a || !d->scale_b))
         return 7;
+    if ((d->mode_a == LT_SCALE_TENSOR) != (d->mode_b == LT_SCALE_TENSOR) || (d->mode_a && (!fp8(a->type) || k % FP8_BLOCK || d->fast)) ||
+        (d->mode_a == LT_SCALE_SQUARES && d->mode_b == LT_SCALE_SQUARES))
+        return 15;
     if (a->type == LT_E5M2 && b->type == LT_E5M2)
         return 15;
     if (gelu(d) && fp8(a->type) && d->epilogue == LT_EPILOGUE_DGELU)
@@ -231,8 +236,26 @@ void *placed(const void *p, const layout &l, const char *what)
     return simt_place(p, l.rows && l.cols ? (size_t)((l.cols - 1) * l.ld + l.rows) * each : 0, what);
 }
 
+enum fp8_scales scales_by(int32_t mode)
+{
+    return mode == LT_SCALE_ROWS ? FP8_OF_ROWS : mode == LT_SCALE_SQUARES ? FP8_OF_SQUARES : FP8_OF_TENSOR;
+}
+const float *placed_scales(const float *p, int32_t mode, const layout &l, const char *what)
+{
+    int64_t n = mode ? fp8_scales_floats(scales_by(mode), l.cols, l.rows) : 1;
+
+    return (const float *)simt_place(p, (size_t)n * sizeof(float), what);
+}
+/* What number k of line i is multiplied by; of one scale for all that is done behind the sum. */
+float scale_of(const float *p, int32_t mode, const layout &l, int64_t i, int64_t k)
+{
+    enum fp8_scales by = scales_by(mode);
+
+    return mode ? p[fp8_scale_at(by, fp8_scales_ld(by, l.cols, l.rows), i, k)] : 1;
+}
+
 /* What an epilogue and scales need, all of it where it lies. */
-void place_all(desc &d, const layout &c)
+void place_all(desc &d, const layout &a, const layout &b, const layout &c)
 {
     layout aux = c;
 
@@ -242,8 +265,8 @@ void place_all(desc &d, const layout &c)
     else
         d.bias = biased(&d) ? simt_place(d.bias, (size_t)c.rows * (d.bias_type == LT_BF16 ? 2 : 4), "cuBLASLt: the bias") : NULL;
     d.aux = gelu(&d) ? placed(d.aux, aux, "cuBLASLt: what goes into the activation") : NULL;
-    d.scale_a = (const float *)simt_place(d.scale_a, sizeof(float), "cuBLASLt: A's scale");
-    d.scale_b = (const float *)simt_place(d.scale_b, sizeof(float), "cuBLASLt: B's scale");
+    d.scale_a = placed_scales(d.scale_a, d.mode_a, a, "cuBLASLt: A's scales");
+    d.scale_b = placed_scales(d.scale_b, d.mode_b, b, "cuBLASLt: B's scales");
 }
 
 /* The product itself, k in `parts`; what describes it are copies. */
@@ -264,10 +287,11 @@ void product(const desc *d, const layout *a, const layout *b, const layout *c, c
                 float sum = 0;
                 for (int64_t x = k * part / parts; x < k * (part + 1) / parts; x++)
                     sum += at(a->type, pa, d->op_a ? i * a->ld + x : x * a->ld + i) *
-                           at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x);
+                           at(b->type, pb, d->op_b ? x * b->ld + j : j * b->ld + x) * scale_of(d->scale_a, d->mode_a, *a, i, x) *
+                           scale_of(d->scale_b, d->mode_b, *b, j, x);
                 s += parts > 1 ? bf16_to(bf16_of(sum)) : sum;
             }
-            s = al * (fp8(a->type) ? *d->scale_a * *d->scale_b : 1.0f) * s + (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
+            s = al * (fp8(a->type) && !d->mode_a ? *d->scale_a * *d->scale_b : 1.0f) * s + (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
             if (biased(d))
                 s += at(d->bias_type, d->bias, i);
             if ((d->epilogue & ~LT_EPILOGUE_BIAS) == LT_EPILOGUE_GELU_AUX) {
@@ -292,7 +316,7 @@ int matmul(void *, void *dd, const void *alpha, const void *pa, void *la, const 
 
     if (rc || algo->data[7] == 1)
         return rc ? rc : 14;
-    place_all(d, c);
+    place_all(d, a, b, c);
     const void *at_a = placed(pa, a, "cuBLASLt: A"), *at_b = placed(pb, b, "cuBLASLt: B"), *at_c = placed(pc, c, "cuBLASLt: C");
     void *at_d = placed(pd, c, "cuBLASLt: D"), *space = simt_place(workspace, bytes, "cuBLASLt: its workspace");
     simt::in_stream([=] {

@@ -4,7 +4,7 @@
  * values of a step are those of all data-parallel, context and tensor ranks, of an expert those that have it.  A
  * checkpoint has, beside each weight of
  * a layer in FP8, a tensor fp8.NAME (3, 2 + history): a row for the input, the weight and the gradient of the
- * output, each the scale, its inverse, and the history.  With tensorwise scaling there is nothing to keep.
+ * output, each the scale, its inverse, and the history.  With tensorwise scaling and by blocks there is nothing to keep.
  */
 #ifndef TRAIN_FP8_H
 #define TRAIN_FP8_H

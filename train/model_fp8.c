@@ -42,7 +42,7 @@ static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input 
     bool gathered = m->part.sequence && input != FP8_ACT;
     bool normed = model_pre_norm(&m->config) && m->config.parallel != PARALLEL_NORM; /* by a norm that makes it for one weight */
 
-    if (m->config.lora_rank) /* no gradient takes it transposed, and adapters take it in bf16 */
+    if (m->config.lora_rank || m->run.fp8.blocks) /* no gradient takes it transposed, and adapters take it in bf16; or see above */
         return FP8_AGAIN;
     if (input == FP8_ATT)
         return FP8_KEPT;
@@ -52,19 +52,26 @@ static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input 
 }
 
 /* -1 is none.  wide: the widest of its kind so far. */
-static int add_weight(struct model_fp8 *f, const struct params *all, int w, int64_t *wide, struct err *e)
+static int add_weight(struct model *m, const struct params *all, int w, int64_t *wide, struct err *e)
 {
     const struct param *p = w < 0 ? NULL : &all->v[w];
+    struct model_fp8 *f = m->fp8;
+    int each = m->run.fp8.blocks ? FP8_BLOCK : FP8_WHOLE;
 
     if (!p)
         return 0;
     for (int k = 0; k < 2; k++) {
-        if (p->shape[k] % FP8_WHOLE)
-            return err_set(e, ERR_ARG, "--fp8-format: '%s' of %lld x %lld on this rank; matrix products in FP8 need"
-                           " multiples of %d", p->name, (long long)p->shape[0], (long long)p->shape[1], FP8_WHOLE);
+        if (p->shape[k] % each)
+            return err_set(e, ERR_ARG, "--fp8-format: '%s' of %lld x %lld on this rank; matrix products in FP8%s need"
+                           " multiples of %d", p->name, (long long)p->shape[0], (long long)p->shape[1],
+                           m->run.fp8.blocks ? " by blocks" : "", each);
         *wide = p->shape[k] > *wide ? p->shape[k] : *wide;
     }
     f->param[f->n] = w;
+    f->scale[f->n] = f->floats;
+    if (m->run.fp8.blocks)
+        f->floats += fp8_scales_floats(FP8_OF_SQUARES, p->shape[0], p->shape[1]) +
+                     fp8_scales_floats(FP8_OF_SQUARES, p->shape[1], p->shape[0]);
     f->at[f->n++] = 2 * f->elements;
     f->elements += ((int64_t)p->n + 255) / 256 * 256;
     return 0;
@@ -87,11 +94,11 @@ static int add_weights(struct model *m, bool experts, struct err *e)
         for (enum fp8_input k = 0; k < FP8_INPUTS && !experts; k++) {
             f->input[f->n] = (int)i * FP8_INPUTS + k;
             f->way[f->n] = (uint8_t)way_of(m, i, k);
-            TRY(add_weight(f, &m->dense.params, pass_param(m, i, linear[k]), &f->wide, e));
+            TRY(add_weight(m, &m->dense.params, pass_param(m, i, linear[k]), &f->wide, e));
         }
         for (int64_t k = 0; k < here * EXPERT_LINEARS && experts; k++) {
             f->way[f->n] = FP8_AGAIN;
-            TRY(add_weight(f, &m->experts.params, params_expert(&m->experts.params, i, k / EXPERT_LINEARS,
+            TRY(add_weight(m, &m->experts.params, params_expert(&m->experts.params, i, k / EXPERT_LINEARS,
                                                                 expert_linear[k % EXPERT_LINEARS]), &f->expert_wide, e));
         }
         most = f->elements > most ? f->elements : most;
@@ -112,10 +119,11 @@ int model_fp8_plan(struct model *m, struct err *e)
     f->ld = fp8_row_floats(r->history);
     f->param = calloc((size_t)most + 1, sizeof *f->param);
     f->at = calloc((size_t)most + 1, sizeof *f->at);
+    f->scale = calloc((size_t)most + 1, sizeof *f->scale);
     f->fresh = calloc((size_t)most + 1, sizeof *f->fresh);
     f->input = calloc((size_t)most + 1, sizeof *f->input);
     f->way = calloc((size_t)most + 1, sizeof *f->way);
-    if (!f->param || !f->at || !f->fresh || !f->input || !f->way)
+    if (!f->param || !f->at || !f->scale || !f->fresh || !f->input || !f->way)
         return err_set(e, ERR_NOMEM, "out of memory");
     if (n % FP8_WHOLE)
         return err_set(e, ERR_ARG, "--fp8-format: a micro-batch of %lld tokens on this rank; matrix products in FP8 need"
@@ -127,7 +135,7 @@ int model_fp8_plan(struct model *m, struct err *e)
 
 size_t model_fp8_bytes(const struct model_fp8 *f)
 {
-    return (size_t)(2 * f->elements) + (size_t)(f->n * FP8_TENSORS * (f->ld + 1)) * sizeof(float);
+    return (size_t)(2 * f->elements) + (size_t)f->floats * sizeof(float) + (size_t)(f->n * FP8_TENSORS * (f->ld + 1)) * sizeof(float);
 }
 
 /* What never changes of the rows, and no scales. */
@@ -157,6 +165,8 @@ int model_fp8_open(struct model *m, struct err *e)
         return 0;
     m->dev->use = MEMORY_WEIGHTS;
     TRY(device_alloc(m->dev, (void **)&f->weights, (size_t)(2 * f->elements), e));
+    if (f->floats)
+        TRY(device_alloc(m->dev, (void **)&f->scales, (size_t)f->floats * sizeof(float), e));
     TRY(device_alloc(m->dev, (void **)&f->rows, rows * (size_t)f->ld * sizeof(float), e));
     TRY(device_alloc(m->dev, (void **)&f->amax, rows * sizeof(float), e));
     m->dev->use = MEMORY_OTHER;
@@ -171,11 +181,13 @@ void model_fp8_close(struct model *m)
         return;
     if (m->dev) {
         device_free(m->dev, f->weights);
+        device_free(m->dev, f->scales);
         device_free(m->dev, f->rows);
         device_free(m->dev, f->amax);
     }
     free(f->param);
     free(f->at);
+    free(f->scale);
     free(f->fresh);
     free(f->input);
     free(f->way);
@@ -273,18 +285,26 @@ static uint8_t *keep_at(const struct model *m, int weight)
     return later && !f->again ? NULL : kept(m, weight)->yt;
 }
 
-static int64_t whole(int64_t rows)
+int64_t model_fp8_rows(const struct model *m, int64_t n)
 {
-    return (rows + FP8_WHOLE - 1) / FP8_WHOLE * FP8_WHOLE;
+    int64_t each = m->run.fp8.blocks ? FP8_BLOCK : FP8_WHOLE;
+
+    return (n + each - 1) / each * each;
+}
+
+/* With blocks a float for FP8_BLOCK of them, whichever way these lie. */
+int64_t model_fp8_row(const struct model *m, int64_t width)
+{
+    return m->run.fp8.blocks ? width + width / FP8_BLOCK * (int64_t)sizeof(float) : width;
 }
 
 /* Whether scales are of the tensors at hand. */
 static bool own_scales(const struct model *m)
 {
-    return m->run.fp8.tensorwise || !m->fp8->warm;
+    return !model_fp8_delayed(&m->run.fp8) || !m->fp8->warm;
 }
 
-/* One of the matrices of a weight (rows, cols), to y and transposed to yt (either NULL), there whole(rows) apart.  again:
+/* One of the matrices of a weight (rows, cols), to y and transposed to yt (either NULL), there model_fp8_rows apart.  again:
  * it was converted before in this step. */
 static struct fp8_quantize conversion(const struct model *m, int weight, int which, const void *x, int64_t rows, int64_t cols,
                                       uint8_t *y, uint8_t *yt, bool again)
@@ -295,7 +315,7 @@ static struct fp8_quantize conversion(const struct model *m, int weight, int whi
     return (struct fp8_quantize){
         .rows = rows, .cols = cols, .dt = m->dt, .x = x, .y = y, .yt = yt, .scale = row + FP8_SCALE,
         .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3,
-        .amax = own_scales(m) || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .yt_ld = whole(rows),
+        .amax = own_scales(m) || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .yt_ld = model_fp8_rows(m, rows),
     };
 }
 
@@ -311,6 +331,55 @@ static int convert(struct model *m, int weight, int which, const struct fp8_quan
         TRY(ops->fp8_update(m->dev, &u, e));
     }
     return ops->fp8_quantize(m->dev, q, e);
+}
+
+/* ---- by blocks ---- */
+
+/* The 1 / scale behind a matrix in buf. */
+static float *scales_behind(uint8_t *y, int64_t rows, int64_t cols) { return y ? (float *)(void *)(y + rows * cols) : NULL; }
+
+/* An input or a gradient (rows, cols), to y by blocks of its rows, to yt transposed by blocks of its columns; either may be NULL. */
+static int convert_blocks(struct model *m, int which, const void *x, int64_t rows, int64_t cols, uint8_t *y, uint8_t *yt,
+                          float *bias, struct err *e)
+{
+    int64_t ld = model_fp8_rows(m, rows);
+    const struct fp8_blocks q = {
+        .rows = rows, .cols = cols, .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3, .x = x, .y = y, .yt = yt,
+        .inv = scales_behind(y, rows, cols), .inv_t = scales_behind(yt, cols, ld), .yt_ld = ld, .colsum = bias,
+    };
+
+    return m->dev->ops->fp8_blocks(m->dev, &q, e);
+}
+
+/* Where a weight's 1 / scale are. */
+static float *weight_scales(const struct model *m, int weight, bool transposed)
+{
+    const struct param *p = model_fp8_param(m, weight);
+
+    return m->fp8->scales + m->fp8->scale[weight] +
+           (transposed ? fp8_scales_floats(FP8_OF_SQUARES, p->shape[0], p->shape[1]) : 0);
+}
+
+static int convert_weight_blocks(struct model *m, int weight, uint8_t *y, uint8_t *yt, struct err *e)
+{
+    const struct param *p = model_fp8_param(m, weight);
+    const struct fp8_blocks q = {
+        .rows = p->shape[0], .cols = p->shape[1], .to = FP8_E4M3, .squares = true,
+        .x = param_weight(buffer_of(m, weight), m->fp8->param[weight]), .y = y, .yt = yt, .inv = weight_scales(m, weight, false),
+        .inv_t = yt ? weight_scales(m, weight, true) : NULL, .yt_ld = p->shape[0],
+    };
+
+    return m->dev->ops->fp8_blocks(m->dev, &q, e);
+}
+
+/* A product of two such: b of a weight, or of what is in a buffer. */
+static void by_blocks(struct matmul *mm, const float *inv_a, const float *inv_b, bool weight)
+{
+    mm->by_a = FP8_OF_ROWS;
+    mm->by_b = weight ? FP8_OF_SQUARES : FP8_OF_ROWS;
+    mm->inv_a = inv_a;
+    mm->inv_b = inv_b;
+    mm->fast = false;
 }
 
 /* Inputs of several micro-batches may wait for backward, each with a scale of its own. */
@@ -352,7 +421,9 @@ static int weight_copy(struct model *m, int weight, bool transposed, const uint8
     uint8_t *at = f->weights + f->at[weight], *yt = at + p->n;
 
     hold(m, weight);
-    if (!f->fresh[weight]) {
+    if (!f->fresh[weight] && m->run.fp8.blocks) {
+        TRY(convert_weight_blocks(m, weight, at, m->run.use == MODEL_TRAIN ? yt : NULL, e));
+    } else if (!f->fresh[weight]) {
         struct fp8_quantize q = conversion(m, weight, FP8_WEIGHT, param_weight(buffer_of(m, weight), f->param[weight]),
                                            p->shape[0], p->shape[1], at, m->run.use == MODEL_TRAIN ? yt : NULL, false);
 
@@ -371,7 +442,9 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *co
     TRY(weight_copy(m, weight, false, &w, e));
     if (mm->m == 0)
         return 0;
-    if (f->way[weight] != FP8_MADE)
+    if (m->run.fp8.blocks)
+        TRY(convert_blocks(m, FP8_INPUT, mm->a, mm->m, mm->k, buf[0], NULL, NULL, e));
+    else if (f->way[weight] != FP8_MADE)
         TRY(convert_input(m, weight, mm->a, mm->m, mm->k, buf[0], e));
     mm->a = buf[0];
     mm->b = w;
@@ -379,6 +452,8 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *co
     mm->inv_a = row_of(f, weight, FP8_INPUT) + FP8_INVERSE;
     mm->inv_b = row_of(f, weight, FP8_WEIGHT) + FP8_INVERSE;
     mm->fast = true;
+    if (m->run.fp8.blocks)
+        by_blocks(mm, scales_behind(buf[0], mm->m, mm->k), weight_scales(m, weight, false), true);
     return 0;
 }
 
@@ -394,14 +469,18 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
     if (rows == 0)
         return 0;
     TRY(weight_copy(m, weight, true, &w, e));
-    if (input_mm->a) {
+    if (m->run.fp8.blocks) {
+        TRY(convert_blocks(m, FP8_GRADIENT, input_mm->a, rows, out, buf[0], weight_mm ? buf[1] : NULL, bias, e));
+        if (again)
+            TRY(convert_blocks(m, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], NULL, e));
+    } else if (input_mm->a) {
         struct fp8_quantize q = conversion(m, weight, FP8_GRADIENT, input_mm->a, rows, out, buf[0],
                                            weight_mm ? buf[1] : NULL, false);
 
         q.colsum = bias;
         TRY(convert(m, weight, FP8_GRADIENT, &q, false, e));
     }
-    if (again) {
+    if (again && !m->run.fp8.blocks) {
         struct fp8_quantize q = conversion(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], true);
 
         TRY(convert(m, weight, FP8_INPUT, &q, true, e));
@@ -409,7 +488,7 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
     if (weight_mm) {
         weight_mm->a = buf[1];
         weight_mm->b = again ? buf[2] : kept(m, weight)->yt;
-        weight_mm->k = whole(rows);
+        weight_mm->k = model_fp8_rows(m, rows);
         weight_mm->trans_a = false;
     }
     input_mm->a = buf[0];
@@ -423,7 +502,11 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
         mm->inv_a = inverse;
         mm->inv_b = row_of(f, weight, i ? FP8_WEIGHT : FP8_INPUT) + FP8_INVERSE;
     }
-    if (weight_mm && !again && scale_kept(m))
+    if (m->run.fp8.blocks) {
+        by_blocks(input_mm, scales_behind(buf[0], rows, out), weight_scales(m, weight, true), true);
+        if (weight_mm)
+            by_blocks(weight_mm, scales_behind(buf[1], out, weight_mm->k), scales_behind(buf[2], in, weight_mm->k), false);
+    } else if (weight_mm && !again && scale_kept(m))
         weight_mm->inv_b = kept(m, weight)->inverse;
     return 0;
 }

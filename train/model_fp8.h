@@ -5,12 +5,15 @@
  *   delayed     from its largest absolute values in past steps; those of this step are gathered on the way.  As long as
  *               there are none (the first step of all) a tensor is scaled by its own
  *   tensorwise  from its own largest absolute value
+ * or, with blocks, each block of it one from its own: 128 numbers of a row of an input or gradient, along what is summed over, and
+ * squares of 128 by 128 of a weight (fp8_blocks).
  * Weights are converted once a step, gradients at each use.  Inputs are converted once and kept transposed, as backward takes
  * them: ln1, ln2 and act by the op that makes them, where the scale is known before, and nowhere in bf16; attention's output,
  * which its own backward needs, beside bf16.  Inputs of experts, shared ones too, and rows that tensor ranks gather (sequence)
  * are kept in bf16 and converted again.  With adapters (lora.h) all inputs are kept in bf16, which those multiply, and alone: the
  * weights have no gradients.  Each expert has scales of its own, for the rows that it gets.  Embeddings, norms, attention,
  * routers, adapters and the output layer are as without FP8.
+ * By blocks all inputs are kept in bf16 and converted again, transposed, by blocks of tokens.
  */
 #ifndef TRAIN_MODEL_FP8_H
 #define TRAIN_MODEL_FP8_H
@@ -31,13 +34,15 @@ struct param;
 enum model_fp8_format { MODEL_FP8_NONE, MODEL_FP8_E4M3, MODEL_FP8_HYBRID };
 struct model_fp8_run {
     int format; /* enum model_fp8_format */
-    bool tensorwise;
+    bool tensorwise, blocks; /* neither: delayed */
     int margin;
     int64_t history; /* steps */
     bool recent;     /* the last step's amax, not the largest of the history */
     int64_t bf16_start, bf16_end; /* so many first and last layers of the model are left in bf16 */
     bool apart;      /* for tests: no op converts what it makes, all is as with tensorwise; the bits are the same */
 };
+
+static inline bool model_fp8_delayed(const struct model_fp8_run *r) { return !r->tensorwise && !r->blocks; }
 
 enum { FP8_INPUT, FP8_WEIGHT, FP8_GRADIENT, FP8_TENSORS };
 
@@ -62,8 +67,11 @@ struct model_fp8 {
     float *amax;    /* (n FP8_TENSORS) this step's, packed */
     uint8_t *weights; /* each weight as it is, then transposed; the device's.  Of weights that ranks divide (ZeRO-3) those of
                          one layer at a time, made at each use */
+    float *scales;  /* by blocks: 1 / scale of each weight as it is, then transposed; the device's, */
+    int64_t *scale; /* the place of weight i's in them, */
+    int64_t floats; /* and how many there are */
     int held[2];    /* which unit these are of: dense ones, experts; 0: none yet */
-    uint8_t *buf[3]; /* (b * t, wide); experts have theirs in the pool's scratch room */
+    uint8_t *buf[3]; /* (b * t, wide), by blocks with 1 / scale behind; experts have theirs in the pool's scratch room */
     int *param;     /* which parameter of its buffer weight i is */
     int *input;     /* FP8_INPUTS times its layer, plus which input of that it has; of dense ones, */
     uint8_t *way;   /* enum fp8_way, of all */
@@ -82,6 +90,9 @@ const struct param *model_fp8_param(const struct model *m, int64_t i);
 /* Bytes of the kept input of a layer (n = b t rows), 0: none; and whether it is nowhere in bf16. */
 size_t model_fp8_kept(const struct model *m, int64_t layer, enum fp8_input input);
 bool model_fp8_made(const struct model *m, int64_t layer, enum fp8_input input);
+/* Bytes of a row of `width` in buf; rows for n. */
+int64_t model_fp8_row(const struct model *m, int64_t width);
+int64_t model_fp8_rows(const struct model *m, int64_t n);
 /* Bytes on the device but for buf. */
 size_t model_fp8_bytes(const struct model_fp8 *f);
 /* Allocates them; there are no scales yet. */

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-enum { ROOM_ROWS = 64 }; /* whole cache lines for what follows in a room */
+enum { ROOM_ROWS = FP8_BLOCK }; /* what is transposed in FP8 has so many more at most */
 
 static int64_t whole_lines(int64_t rows)
 {

@@ -37,7 +37,7 @@ struct places {
     void *pieces;            /* (pieces, rows, h / pieces) of these, where tensor ranks share what travels */
     void *dfc1;              /* in backward */
     struct lora_work lora;   /* of adapters; NULL without */
-    uint8_t *fp8[3];         /* (rows, m->fp8->expert_wide) bytes, of one expert at a time */
+    uint8_t *fp8[3];         /* (rows, model_fp8_row) bytes, of one expert at a time */
     int32_t *order, *back;   /* (rows) where the i-th by expert came, where the i-th that came stands; with such ranks */
 };
 
@@ -62,7 +62,7 @@ static int64_t scratch_places(const struct model *m, char *mem, int64_t rows, st
 {
     bool spread = pass_spread(m);
     int64_t w = (int64_t)dtype_size(m->dt), h = spread ? m->config.hidden * w : 0, cut = pass_pieces(m) > 1 ? h : 0;
-    int64_t id = spread ? (int64_t)sizeof(int32_t) : 0, fp8 = m->fp8 ? m->fp8->expert_wide : 0;
+    int64_t id = spread ? (int64_t)sizeof(int32_t) : 0, fp8 = m->fp8 ? model_fp8_row(m, m->fp8->expert_wide) : 0;
     int64_t lora = m->config.lora_targets & LORA_TARGET_EXPERTS ? m->config.lora_rank * w : 0;
     int64_t more = m->config.lora_rank ? 0 : fp8; /* for gradients of weights */
     const struct {

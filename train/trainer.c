@@ -172,6 +172,9 @@ static int open_memory(struct trainer *t, struct err *e)
     const struct train_config *c = t->config;
 
     TRY(open_parts(t, e));
+    if (c->fp8.format && c->fp8.recipe == FP8_BLOCKWISE && t->dev->kind == DEVICE_CUDA && !t->dev->fast_blocks &&
+        t->layout.world->rank == 0)
+        log_msg(LOG_WARN, "--fp8-recipe blockwise: slow here, for cuBLASLt has it on GPUs of 9.0 alone");
     if (c->optim.qk_clip.on && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
         log_msg(LOG_INFO, "--qk-clip: attention forward by quern's own kernels, since cuDNN's graph gives no largest logits");
     if (layer_attention_own(&c->model) && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)

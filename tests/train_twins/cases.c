@@ -20,6 +20,8 @@ const struct twins_case train_twins_cases[] = {
     {"fp8 activations", twins_fp8_activations},
     {"fp8 norms", twins_fp8_norms},
     {"fp8 products", twins_fp8_products},
+    {"fp8 blocks", twins_fp8_blocks},
+    {"fp8 products by blocks", twins_fp8_blocks_products},
     {"attention", twins_attention},
     {"route", twins_route},
     {NULL, NULL},

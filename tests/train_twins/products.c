@@ -341,6 +341,94 @@ static void fp8_product_with(struct made *m, const struct product *q, enum fp8 f
         near(m, title(name, "before the activation, FP8 product", type, "E4M3", DTYPE_BF16, &r, plain), &aux, tol, s);
 }
 
+/* ---- by blocks ---- */
+
+/* A matrix (rows, k) by blocks and its 1 / scale; the same transposed, (k, ld). */
+struct blocked {
+    struct tensor y, yt, inv, inv_t;
+};
+static struct blocked blocked(struct made *m, const struct tensor *x, enum fp8 to, bool squares, int64_t rows, int64_t k,
+                              int64_t ld, const struct tensor *sums)
+{
+    enum fp8_scales by = squares ? FP8_OF_SQUARES : FP8_OF_ROWS;
+    struct blocked q = {bytes_of(m, rows * k), bytes_of(m, k * ld),
+                        result(m, DTYPE_F32, fp8_scales_floats(by, rows, k), 0),
+                        result(m, DTYPE_F32, fp8_scales_floats(by, k, ld), 0)};
+
+    BOTH {
+        struct fp8_blocks p = {.rows = rows, .cols = k, .to = to, .squares = squares, .x = on(m, w, x), .y = on(m, w, &q.y),
+                               .yt = on(m, w, &q.yt), .inv = on(m, w, &q.inv), .inv_t = on(m, w, &q.inv_t), .yt_ld = ld,
+                               .colsum = sums ? on(m, w, sums) : NULL};
+        CHECK(m, OPS(m, w)->fp8_blocks(DEV(m, w), &p, &m->e));
+    }
+    return q;
+}
+
+void twins_fp8_blocks(struct twins *t)
+{
+    static const int64_t shape[][2] = {{1, 1}, {37, 45}, {130, 259}, {128, 256}, {260, 136}};
+
+    for (int k = 0; k < 20; k++) {
+        struct made m = {.t = t};
+        int64_t rows = shape[k / 4][0] * t->scale, cols = shape[k / 4][1];
+        int64_t ld = k % 2 ? rows : fp8_blocks_of(rows) * FP8_BLOCK;
+        struct tensor x = normal(&m, DTYPE_BF16, rows * cols, 0, 104, 30, 0), sums = normal(&m, DTYPE_F32, cols, 0, 105, 1, 0);
+        struct blocked q = blocked(&m, &x, k % 2 ? FP8_E5M2 : FP8_E4M3, k / 2 % 2, rows, cols, ld, &sums);
+        char s[80];
+
+        near(&m, name_of(s, "FP8 by blocks", DTYPE_BF16, rows, cols), &q.y, 0, 1);
+        near(&m, name_of(s, "FP8 by blocks, transposed", DTYPE_BF16, rows, cols), &q.yt, 0, 1);
+        near(&m, name_of(s, "scales of blocks", DTYPE_BF16, rows, cols), &q.inv, 0, 1);
+        near(&m, name_of(s, "scales of blocks, transposed", DTYPE_BF16, rows, cols), &q.inv_t, 0, 1);
+        near(&m, name_of(s, "column sums by blocks", DTYPE_BF16, rows, cols), &sums, 1e-5 * sqrt((double)rows),
+             90 * sqrt((double)rows));
+        forget(&m);
+    }
+}
+
+/* squares: of B; what sums over rows has none. */
+static void blocks_product_with(struct made *m, const struct product *q, enum fp8 fa, bool squares, bool plain)
+{
+    enum dtype dc = q->wide ? DTYPE_F32 : DTYPE_BF16;
+    struct tensor a = normal(m, DTYPE_BF16, q->m * q->k, 0, 110, 1, 0), b = normal(m, DTYPE_BF16, q->n * q->k, 0, 111, 1, 0);
+    struct tensor c = normal(m, dc, q->m * q->n, 0, 112, 1, 0), bias = normal(m, DTYPE_BF16, q->n, 0, 113, 1, 0);
+    struct blocked qa = blocked(m, &a, fa, false, q->m, q->k, q->m, NULL);
+    struct blocked qb = blocked(m, &b, FP8_E4M3, squares, q->n, q->k, q->n, NULL);
+    const char *type = fa == FP8_E5M2 ? "E5M2 by blocks" : "E4M3 by blocks";
+    struct product r = *q;
+    char name[TITLE];
+
+    r.tb = true;
+    BOTH {
+        struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_b = true, .dt = DTYPE_BF16, .dt_c = dc, .a = on(m, w, &qa.y),
+                           .b = on(m, w, &qb.y), .c = on(m, w, &c), .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL,
+                           .fp8_a = fa, .fp8_b = FP8_E4M3, .inv_a = on(m, w, &qa.inv), .inv_b = on(m, w, &qb.inv),
+                           .by_a = FP8_OF_ROWS, .by_b = squares ? FP8_OF_SQUARES : FP8_OF_ROWS, .ragged = q->ragged};
+        CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
+    }
+    near(m, title(name, "FP8 product", type, squares ? "E4M3 by squares" : "E4M3 by blocks", dc, &r, plain), &c,
+         m->t->short_sums ? 2e-3 : of_sums((double)q->k), 1 + sqrt((double)q->k));
+}
+
+void twins_fp8_blocks_products(struct twins *t)
+{
+    static const struct product all[] = {
+        {.m = 64, .n = 48, .k = 128, .bias = true}, {.m = 80, .n = 160, .k = 256}, {.m = 33, .n = 20, .k = 128},
+        {.m = 144, .n = 32, .k = 384, .wide = true, .beta = 1}, {.m = 37, .n = 32, .k = 128, .bias = true, .ragged = true},
+        {.m = 48, .n = 32, .k = 640, .wide = true, .beta = 1, .ragged = true},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int k = 0; k < (t->plain ? 4 : 2); k++) {
+            struct made m = {.t = t};
+            struct product q = all[i];
+            if (t->scale > 1)
+                q.m *= 8, q.n *= 8, q.k *= 8;
+            blocks_product_with(&m, &q, k % 2 ? FP8_E5M2 : FP8_E4M3, !q.wide, k > 1);
+            forget(&m);
+        }
+}
+
 void twins_fp8_products(struct twins *t)
 {
     static const struct product all[] = {

@@ -55,6 +55,8 @@ void twins_fp8_norms(struct twins *t);
 void twins_fp8_conversions(struct twins *t);
 void twins_fp8_activations(struct twins *t);
 void twins_fp8_products(struct twins *t);
+void twins_fp8_blocks(struct twins *t);
+void twins_fp8_blocks_products(struct twins *t);
 void twins_attention(struct twins *t);
 /* bf16, causal and nothing else, which cuDNN takes: shapes, of which one has 128 keys and the others no multiple of that. */
 enum { TWINS_WHOLE = 4 };

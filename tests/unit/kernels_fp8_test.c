@@ -204,6 +204,129 @@ static void products_are_those_of_their_numbers(void **state)
     device_close(dev);
 }
 
+/* ---- by blocks ---- */
+
+enum { BR = 200, BC = 150, BLD = 256 };
+static uint16_t bx[BR * BC];
+
+/* The largest power of two that keeps the block of element (r, c) within the format: of 128 columns of its row, of 128 rows of its
+ * column, or of a square of both. */
+static double block_scale(enum fp8 f, int r, int c, bool of_row, bool of_column)
+{
+    int r0 = of_column ? r / FP8_BLOCK * FP8_BLOCK : r, r1 = of_column ? r0 + FP8_BLOCK : r + 1;
+    int c0 = of_row ? c / FP8_BLOCK * FP8_BLOCK : c, c1 = of_row ? c0 + FP8_BLOCK : c + 1;
+    double most = 0;
+
+    for (int i = r0; i < r1 && i < BR; i++)
+        for (int j = c0; j < c1 && j < BC; j++) {
+            double x = fabs((double)bf16_to(bx[i * BC + j]));
+            most = x > most || isnan(x) ? x : most;
+        }
+    return most > 0 && isfinite(most) ? ldexp(1, (int)floor(log2((double)fp8_max(f) / most))) : 1;
+}
+
+/* Whether 1 / scale of all blocks are those, and what lies behind the end of a line is 0. */
+static void check_inverses(const float *inv, enum fp8 f, bool squares, bool turned)
+{
+    enum fp8_scales by = squares ? FP8_OF_SQUARES : FP8_OF_ROWS;
+    int64_t rows = turned ? BC : BR, k = turned ? BLD : BC, ld = fp8_scales_ld(by, rows, k), lines = squares ? fp8_blocks_of(rows) : 0;
+
+    for (int64_t i = 0; i < (squares ? lines : fp8_blocks_of(k)); i++)
+        for (int64_t j = 0; j < ld; j++) {
+            int64_t line = squares ? i * FP8_BLOCK : j, at = (squares ? j : i) * FP8_BLOCK;
+            int r = (int)(turned ? at : line), c = (int)(turned ? line : at);
+            if (line >= rows || at >= k)
+                assert_true(inv[i * ld + j] == 0);
+            else
+                assert_true((double)inv[i * ld + j] == 1 / block_scale(f, r, c, squares || !turned, squares || turned));
+        }
+}
+
+static void a_matrix_is_converted_by_blocks(void **state)
+{
+    static uint8_t y[BR * BC + 1], yt[BC * BLD + 1];
+    static float inv[2 * BLD + 1], inv_t[2 * BLD + 1];
+    struct device *dev;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(device_open(&dev, "cpu", 2, &e), 0);
+    for (int i = 0; i < BR * BC; i++) /* rows of all sizes, one of zeros */
+        bx[i] = bf16_of((float)((i * 37 % 1001) - 500) * ldexpf(0.11f, i / BC % 40 - 20) * (float)(i / BC != 3));
+    bx[9 * BC + 140] = 0x7f80; /* infinite */
+    bx[10 * BC + 2] = 0x7fc0;
+    for (int k = 0; k < 4; k++) {
+        enum fp8 f = k % 2 ? FP8_E5M2 : FP8_E4M3;
+        struct fp8_blocks p = {.rows = BR, .cols = BC, .to = f, .squares = k / 2, .x = bx, .y = y, .yt = yt, .inv = inv,
+                               .inv_t = inv_t, .yt_ld = BLD};
+
+        memset(yt, 0xa5, sizeof yt);
+        y[BR * BC] = 0xa5;
+        assert_int_equal(dev->ops->fp8_blocks(dev, &p, &e), 0);
+        assert_true(y[BR * BC] == 0xa5 && yt[BC * BLD] == 0xa5);
+        for (int i = 0; i < BR * BC; i++) {
+            double x = (double)bf16_to(bx[i]);
+            assert_int_equal(y[i], nearest(f, x * block_scale(f, i / BC, i % BC, true, p.squares)));
+            assert_int_equal(yt[i % BC * BLD + i / BC], nearest(f, x * block_scale(f, i / BC, i % BC, p.squares, true)));
+        }
+        for (int i = 0; i < BC * (BLD - BR); i++)
+            assert_int_equal(yt[i / (BLD - BR) * BLD + BR + i % (BLD - BR)], 0);
+        check_inverses(inv, f, p.squares, false);
+        check_inverses(inv_t, f, p.squares, true);
+        p.yt_ld = BR + FP8_BLOCK;
+        assert_int_equal(dev->ops->fp8_blocks(dev, &p, &e), ERR_ARG);
+        p.yt_ld = BR, p.inv = NULL;
+        assert_int_equal(dev->ops->fp8_blocks(dev, &p, &e), ERR_ARG);
+    }
+    device_close(dev);
+}
+
+/* In double, of the numbers that the bytes stand for. */
+static void products_by_blocks_are_those_of_their_numbers(void **state)
+{
+    enum { M = 37, N = 140, K = 256 };
+    static uint16_t x[2][N * K];
+    static uint8_t y[2][N * K];
+    static float inv[2][2 * (N + 4)], c[M * N];
+    struct device *dev;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(device_open(&dev, "cpu", 2, &e), 0);
+    for (int w = 0; w < 2; w++)
+        for (int i = 0; i < (w ? N : M) * K; i++)
+            x[w][i] = bf16_of((float)((i * (37 + w) % 1001) - 500) * ldexpf(1, i / 100 % 30 - 15));
+    for (int squares = 0; squares < 2; squares++) {
+        struct matmul p = {.m = M, .n = N, .k = K, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32, .a = y[0], .b = y[1], .c = c,
+                           .fp8_a = FP8_E4M3, .fp8_b = FP8_E4M3, .inv_a = inv[0], .inv_b = inv[1], .by_a = FP8_OF_ROWS,
+                           .by_b = squares ? FP8_OF_SQUARES : FP8_OF_ROWS};
+        int64_t ld = fp8_scales_ld(p.by_b, N, K);
+
+        for (int w = 0; w < 2; w++) {
+            struct fp8_blocks q = {.rows = w ? N : M, .cols = K, .to = FP8_E4M3, .squares = w && squares, .x = x[w], .y = y[w],
+                                   .inv = inv[w]};
+            assert_int_equal(dev->ops->fp8_blocks(dev, &q, &e), 0);
+        }
+        assert_int_equal(dev->ops->matmul(dev, &p, &e), 0);
+        for (int i = 0; i < M * N; i++) {
+            int r = i / N, col = i % N;
+            double sum = 0, size = 0;
+            for (int k = 0; k < K; k++) {
+                double a = meaning(FP8_E4M3, y[0][r * K + k]) * (double)inv[0][k / FP8_BLOCK * ((M + 3) / 4 * 4) + r];
+                double b = meaning(FP8_E4M3, y[1][col * K + k]) * (double)inv[1][fp8_scale_at(p.by_b, ld, col, k)];
+                sum += a * b;
+                size += fabs(a * b);
+            }
+            assert_true(fabs((double)c[i] - sum) <= 1e-5 * size);
+        }
+        p.by_a = p.by_b = FP8_OF_SQUARES;
+        assert_int_equal(dev->ops->matmul(dev, &p, &e), ERR_ARG);
+        p.by_a = FP8_OF_ROWS, p.k = K - 16;
+        assert_int_equal(dev->ops->matmul(dev, &p, &e), ERR_ARG);
+    }
+    device_close(dev);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +334,8 @@ int main(void)
         cmocka_unit_test(a_matrix_is_converted),
         cmocka_unit_test(scales_follow_their_history),
         cmocka_unit_test(products_are_those_of_their_numbers),
+        cmocka_unit_test(a_matrix_is_converted_by_blocks),
+        cmocka_unit_test(products_by_blocks_are_those_of_their_numbers),
     };
 
     return cmocka_run_group_tests_name("kernels_fp8", tests, NULL, NULL);

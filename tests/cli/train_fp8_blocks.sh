@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# quern train --fp8-recipe blockwise: beside bf16, on both devices, on several ranks, resumed; what it refuses.
+# shellcheck source=tests/lib.sh disable=SC2086,SC2154
+. "$ROOT/tests/lib.sh"
+. "$ROOT/tests/train_lib.sh"
+export OMP_WAIT_POLICY=passive XDG_CACHE_HOME="$T/cache"
+data
+. "$ROOT/tests/fp8_lib.sh"
+
+# within NAME A B N: the first N losses are within 2 %
+within() {
+    equal "$1" "$(paste <(grep -o '"loss":[^,]*' "$2.jsonl" | cut -d: -f2) <(grep -o '"loss":[^,]*' "$3.jsonl" | cut -d: -f2) |
+        awk '{ d = $1 - $2; if (d < 0) d = -d; if (NF == 2 && d <= 0.02 * $1) n++ } END { print n + 0 }')" "$4"
+}
+
+wide="--num-layers 2 --hidden-size 128 --num-attention-heads 2 --ffn-hidden-size 256"
+gpt="$gpt $wide" mixtral="$mixtral $wide --group-query-attention --num-query-groups 2 --num-experts 4
+    --moe-ffn-hidden-size 128"
+blocks="--fp8-format e4m3 --fp8-recipe blockwise"
+
+for model in gpt mixtral; do
+    train $model-bf16 ${!model}
+    train $model-blocks ${!model} $blocks
+    train $model-hybrid ${!model} --fp8-format hybrid --fp8-recipe blockwise
+    for way in blocks hybrid; do
+        beside "$model, $way: near bf16" $model-bf16 $model-$way 0.02
+    done
+    train again ${!model} $blocks --recompute-granularity full --recompute-method uniform --recompute-num-layers 1
+    same_losses "$model, recomputed: the same bits" $model-blocks again
+    rm -rf whole
+    train whole ${!model} $blocks --save whole --save-interval 6
+    half whole half
+    train rest ${!model} $blocks --save half
+    same "$model: a resumed run goes on with the same bits" <(losses $model-blocks.jsonl | sed 1,6d) <(losses rest.jsonl)
+    rm -f cuda.jsonl
+    status "$model: CUDA's kernels" 0 env QUERN_CUDA="$B/tests/simt-cuda.so" quern-train $run ${!model} $blocks --train-iters 2 \
+        --device cuda --log-file cuda.jsonl
+    within "$model: the CPU's losses" $model-blocks cuda 2
+done
+train ends $gpt $blocks --first-last-layers-bf16 --num-layers-at-end-in-bf16 0
+beside "a layer in bf16" gpt-bf16 ends 0.02
+train base $gpt --save base --save-interval 12
+train lora-bf16 $gpt --load base --lora-rank 4
+train lora $gpt $blocks --load base --lora-rank 4
+beside "adapters beside them" lora-bf16 lora 0.02
+
+ranks() {
+    local name=$1
+    shift
+    rm -f "$name.jsonl"
+    status "$name" 0 timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $run "$@" --device cpu --log-file "$name.jsonl"
+}
+train wider $gpt --hidden-size 256 $blocks
+ranks tensor $gpt --hidden-size 256 $blocks --tensor-model-parallel-size 2 --sequence-parallel
+beside "tensor ranks" wider tensor 0.02
+train alone $gpt $blocks --deterministic
+ranks data $gpt $blocks --deterministic --use-distributed-optimizer
+same_losses "data-parallel ranks: the same bits" alone data
+ranks zero3 $gpt $blocks --deterministic --data-parallel-sharding-strategy optim_grads_params
+same_losses "and divided weights" alone zero3
+ranks stages $gpt $blocks --deterministic --pipeline-model-parallel-size 2
+same_losses "stages" alone stages
+ranks experts $mixtral $blocks --expert-model-parallel-size 2
+within "experts that ranks share" mixtral-blocks experts 12
+
+status "widths that are no whole blocks" 2 quern-train $run $gpt --hidden-size 64 $blocks
+has "say so" err "by blocks need multiples of 128"
+finish
