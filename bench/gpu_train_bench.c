@@ -63,7 +63,8 @@ static int measure(int i)
         give_places();
         dev->deterministic = all[i].how == DETERMINISTIC;
         if (info.memory) /* else kernels run on the CPU */
-            bench_step((enum bench_model)all[i].arg, all[i].how == BLOCKS ? BENCH_BLOCKS : all[i].how == FP8 ? BENCH_FP8 : BENCH_BF16,
+            bench_step((enum bench_model)all[i].arg,
+                       all[i].how == BLOCKS ? BENCH_BLOCKS : all[i].how == FP8 ? BENCH_FP8 : BENCH_BF16,
                        all[i].how != NO_GRAPHS, all[i].name);
         dev->deterministic = false;
         return failed != 0;

@@ -100,7 +100,8 @@ static __device__ __forceinline__ void quantize_rows(const struct fp8_quantize &
 }
 
 /* The sums of a square's columns, by those that each thread has of its rows, in their order.  of: the square's own memory. */
-static __device__ __forceinline__ void column_sums(float *of, float *sums, const pack &sum, int i, int j, int64_t c0, int64_t cols)
+static __device__ __forceinline__ void column_sums(float *of, float *sums, const pack &sum, int i, int j, int64_t c0,
+                                                   int64_t cols)
 {
     int c = (int)threadIdx.x;
     float s = 0;
@@ -190,8 +191,8 @@ static __device__ __forceinline__ void put_inverse(float *inv, int64_t n, int64_
 }
 
 /* A block has a square of 128 by 128, a thread 8 columns of 8 rows, which it keeps in registers: largest values first, of rows by
- * shuffles among the 16 threads that share them, of columns through shared memory; then the bytes of y, and those of yt, turned in
- * the square. */
+ * shuffles among the 16 threads that share them, of columns through shared memory; then the bytes of y, and those of yt, turned
+ * in the square. */
 template <enum fp8 TO, bool SQUARES> static __global__ void __launch_bounds__(CUDA_BLOCK, SQUARES ? 1 : 2)
     blocks_kernel(struct fp8_blocks p, float *sums)
 {

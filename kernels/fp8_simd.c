@@ -111,8 +111,8 @@ INLINE void scales_of(float *scale, const uint32_t *most, int64_t n, enum fp8 to
         scale[i] = fp8_block_scale(fp8_max(to), fp8_float(squares ? all : most[i]));
 }
 
-/* Where a square's 1 / scale go, of a matrix (rows, k) whose rows r0 and on and whose k0 it has; n rows.  What lies behind the end
- * of a line becomes 0. */
+/* Where a square's 1 / scale go, of a matrix (rows, k) whose rows r0 and on and whose k0 it has; n rows.  What lies behind the
+ * end of a line becomes 0. */
 INLINE void put_inverses(float *inv, enum fp8_scales by, int64_t rows, int64_t k, int64_t r0, int64_t k0, int64_t n,
                          const float *scale)
 {
@@ -130,7 +130,8 @@ INLINE void put_inverses(float *inv, enum fp8_scales by, int64_t rows, int64_t k
 
 INLINE void blocks_square(enum fp8 to, const struct fp8_blocks *p, int64_t r0, int64_t c0)
 {
-    int64_t rows = p->rows - r0 < FP8_BLOCK ? p->rows - r0 : FP8_BLOCK, cols = p->cols - c0 < FP8_BLOCK ? p->cols - c0 : FP8_BLOCK;
+    int64_t rows = p->rows - r0 < FP8_BLOCK ? p->rows - r0 : FP8_BLOCK;
+    int64_t cols = p->cols - c0 < FP8_BLOCK ? p->cols - c0 : FP8_BLOCK;
     const uint16_t *x = (const uint16_t *)p->x + r0 * p->cols + c0;
     enum fp8_scales by = p->squares ? FP8_OF_SQUARES : FP8_OF_ROWS;
     float of_row[FP8_BLOCK], of_col[FP8_BLOCK];

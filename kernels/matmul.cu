@@ -275,11 +275,11 @@ static int prefer(const struct lt *lt, const struct lt_plan *p)
 static void cache_key(const struct lt_plan *p, char key[LT_CACHE_KEY])
 {
     const struct lt_key *k = &p->key;
+    int n = snprintf(key, LT_CACHE_KEY, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u %d%s",
+                     (long long)k->m, (long long)k->n, (long long)k->k, (long long)k->lda, (long long)k->ldb, (long long)k->ldc,
+                     k->trans_a, k->trans_b, k->dt, k->dt_c, k->bias, k->act, k->dact, k->beta, k->align, k->fp8_a, k->fp8_b,
+                     k->fast, p->did, reductions(p), PROPOSALS, k->sums ? " sums" : "");
 
-    int n = snprintf(key, LT_CACHE_KEY, "%lld %lld %lld %lld %lld %lld %d %d %d %d %d %d %d %d %d %d %d %d %u %u %d%s", (long long)k->m,
-             (long long)k->n, (long long)k->k, (long long)k->lda, (long long)k->ldb, (long long)k->ldc, k->trans_a, k->trans_b,
-             k->dt, k->dt_c, k->bias, k->act, k->dact, k->beta, k->align, k->fp8_a, k->fp8_b, k->fast, p->did, reductions(p),
-             PROPOSALS, k->sums ? " sums" : "");
     if (k->by_a)
         snprintf(key + n, (size_t)(LT_CACHE_KEY - n), " blocks %d %d", k->by_a, k->by_b);
 }

@@ -243,7 +243,8 @@ static void list(void)
             add(ATTENTION_BY, c, i, "attention, QUERN_ATTENTION=", ways[i]);
     }
     for (int i = 0; i < (int)(sizeof trained / sizeof *trained); i++)
-        add(A_MODEL, NULL, i, trained[i].name, trained[i].blocks ? ", FP8 by blocks" : trained[i].fp8 ? ", FP8" : trained[i].dt == DTYPE_BF16 ? ", bf16" : ", fp32");
+        add(A_MODEL, NULL, i, trained[i].name, trained[i].blocks ? ", FP8 by blocks" : trained[i].fp8 ? ", FP8"
+                                               : trained[i].dt == DTYPE_BF16 ? ", bf16" : ", fp32");
     add(BY_NCCL, NULL, 0, "NCCL", "");
     add(MEMORY, NULL, 0, "memory of the ops", "");
 }

@@ -159,7 +159,8 @@ int fits(const desc *d, const layout *a, const layout *b, const layout *c)
         return 15;
     if (fp8(a->type) && (!d->scale_a || !d->scale_b))
         return 7;
-    if ((d->mode_a == LT_SCALE_TENSOR) != (d->mode_b == LT_SCALE_TENSOR) || (d->mode_a && (!fp8(a->type) || k % FP8_BLOCK || d->fast)) ||
+    if ((d->mode_a == LT_SCALE_TENSOR) != (d->mode_b == LT_SCALE_TENSOR) ||
+        (d->mode_a && (!fp8(a->type) || k % FP8_BLOCK || d->fast)) ||
         (d->mode_a == LT_SCALE_SQUARES && d->mode_b == LT_SCALE_SQUARES))
         return 15;
     if (a->type == LT_E5M2 && b->type == LT_E5M2)
@@ -291,7 +292,8 @@ void product(const desc *d, const layout *a, const layout *b, const layout *c, c
                            scale_of(d->scale_b, d->mode_b, *b, j, x);
                 s += parts > 1 ? bf16_to(bf16_of(sum)) : sum;
             }
-            s = al * (fp8(a->type) && !d->mode_a ? *d->scale_a * *d->scale_b : 1.0f) * s + (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
+            s = al * (fp8(a->type) && !d->mode_a ? *d->scale_a * *d->scale_b : 1.0f) * s +
+                (be != 0 ? be * at(c->type, pc, j * c->ld + i) : 0);
             if (biased(d))
                 s += at(d->bias_type, d->bias, i);
             if ((d->epilogue & ~LT_EPILOGUE_BIAS) == LT_EPILOGUE_GELU_AUX) {

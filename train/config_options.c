@@ -119,7 +119,8 @@
 #define PRECISION_OPTS(c) \
     OPT_FLAG(0, "bf16", &(c)->bf16, "bf16 matrix products and activations, fp32 master weights"), \
     OPT_ENUM(0, "fp8-format", &(c)->fp8.format, "none|e4m3|hybrid", "the layers' products in FP8; hybrid: gradients E5M2"), \
-    OPT_ENUM(0, "fp8-recipe", &(c)->fp8.recipe, "delayed|tensorwise|blockwise|mxfp8", "scales from past steps, of the tensor at hand, of its blocks"), \
+    OPT_ENUM(0, "fp8-recipe", &(c)->fp8.recipe, "delayed|tensorwise|blockwise|mxfp8", \
+             "scales from past steps, of the tensor at hand, of its blocks"), \
     OPT_INT(0, "fp8-margin", &(c)->fp8.margin, 0, 100, "scales are smaller by this power of two"), \
     OPT_INT(0, "fp8-amax-history-len", &(c)->fp8.history, 1, 1 << 20, "steps whose largest values are kept"), \
     OPT_ENUM(0, "fp8-amax-compute-algo", &(c)->fp8.algo, "most_recent|max", "which of them makes the scale"), \
@@ -127,7 +128,8 @@
     OPT_INT(0, "num-layers-at-start-in-bf16", &(c)->fp8.start_bf16, 0, 100000, "how many at the start"), \
     OPT_INT(0, "num-layers-at-end-in-bf16", &(c)->fp8.end_bf16, 0, 100000, "how many at the end"), \
     OPT_ENUM(0, "device", &(c)->device, "auto|cpu|cuda", "where to run"), \
-    OPT_ENUM(0, "cuda-graph-impl", &(c)->graphs, "auto|none|local", "forward and backward of a micro-batch as one launch of a GPU")
+    OPT_ENUM(0, "cuda-graph-impl", &(c)->graphs, "auto|none|local", \
+             "forward and backward of a micro-batch as one launch of a GPU")
 
 #define OPTIMIZER_OPTS(c) \
     OPT_HEAD("Optimizer"), \

@@ -42,7 +42,7 @@ static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input 
     bool gathered = m->part.sequence && input != FP8_ACT;
     bool normed = model_pre_norm(&m->config) && m->config.parallel != PARALLEL_NORM; /* by a norm that makes it for one weight */
 
-    if (m->config.lora_rank || m->run.fp8.blocks) /* no gradient takes it transposed, and adapters take it in bf16; or see above */
+    if (m->config.lora_rank || m->run.fp8.blocks) /* adapters take it in bf16, and nothing takes it transposed; see above */
         return FP8_AGAIN;
     if (input == FP8_ATT)
         return FP8_KEPT;
@@ -135,7 +135,7 @@ int model_fp8_plan(struct model *m, struct err *e)
 
 size_t model_fp8_bytes(const struct model_fp8 *f)
 {
-    return (size_t)(2 * f->elements) + (size_t)f->floats * sizeof(float) + (size_t)(f->n * FP8_TENSORS * (f->ld + 1)) * sizeof(float);
+    return (size_t)(2 * f->elements) + (size_t)(f->floats + f->n * FP8_TENSORS * (f->ld + 1)) * sizeof(float);
 }
 
 /* What never changes of the rows, and no scales. */
@@ -315,7 +315,8 @@ static struct fp8_quantize conversion(const struct model *m, int weight, int whi
     return (struct fp8_quantize){
         .rows = rows, .cols = cols, .dt = m->dt, .x = x, .y = y, .yt = yt, .scale = row + FP8_SCALE,
         .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3,
-        .amax = own_scales(m) || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY, .yt_ld = model_fp8_rows(m, rows),
+        .amax = own_scales(m) || again || (which == FP8_INPUT && !f->record) ? NULL : row + FP8_HISTORY,
+        .yt_ld = model_fp8_rows(m, rows),
     };
 }
 
@@ -338,7 +339,8 @@ static int convert(struct model *m, int weight, int which, const struct fp8_quan
 /* The 1 / scale behind a matrix in buf. */
 static float *scales_behind(uint8_t *y, int64_t rows, int64_t cols) { return y ? (float *)(void *)(y + rows * cols) : NULL; }
 
-/* An input or a gradient (rows, cols), to y by blocks of its rows, to yt transposed by blocks of its columns; either may be NULL. */
+/* An input or a gradient (rows, cols), to y by blocks of its rows, to yt transposed by blocks of its columns; either may be
+ * NULL. */
 static int convert_blocks(struct model *m, int which, const void *x, int64_t rows, int64_t cols, uint8_t *y, uint8_t *yt,
                           float *bias, struct err *e)
 {

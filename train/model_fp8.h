@@ -5,8 +5,8 @@
  *   delayed     from its largest absolute values in past steps; those of this step are gathered on the way.  As long as
  *               there are none (the first step of all) a tensor is scaled by its own
  *   tensorwise  from its own largest absolute value
- * or, with blocks, each block of it one from its own: 128 numbers of a row of an input or gradient, along what is summed over, and
- * squares of 128 by 128 of a weight (fp8_blocks).
+ * or, with blocks, each block of it one from its own: 128 numbers of a row of an input or gradient, along what is summed over,
+ * and squares of 128 by 128 of a weight (fp8_blocks).
  * Weights are converted once a step, gradients at each use.  Inputs are converted once and kept transposed, as backward takes
  * them: ln1, ln2 and act by the op that makes them, where the scale is known before, and nowhere in bf16; attention's output,
  * which its own backward needs, beside bf16.  Inputs of experts, shared ones too, and rows that tensor ranks gather (sequence)

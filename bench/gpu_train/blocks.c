@@ -4,8 +4,8 @@
 /* A matrix (n[0], n[1]) of normal numbers, both ways; n[2]: squares. */
 static int run_convert(const int64_t *n)
 {
-    struct fp8_blocks p = {.rows = n[0], .cols = n[1], .to = FP8_E4M3, .squares = n[2], .x = place[7], .y = place[0], .yt = place[1],
-                           .inv = place[4], .inv_t = place[5], .yt_ld = n[0]};
+    struct fp8_blocks p = {.rows = n[0], .cols = n[1], .to = FP8_E4M3, .squares = n[2], .x = place[7], .y = place[0],
+                           .yt = place[1], .inv = place[4], .inv_t = place[5], .yt_ld = n[0]};
 
     return dev->ops->fp8_blocks(dev, &p, &err);
 }

@@ -209,8 +209,8 @@ static void products_are_those_of_their_numbers(void **state)
 enum { BR = 200, BC = 150, BLD = 256 };
 static uint16_t bx[BR * BC];
 
-/* The largest power of two that keeps the block of element (r, c) within the format: of 128 columns of its row, of 128 rows of its
- * column, or of a square of both. */
+/* The largest power of two that keeps the block of element (r, c) within the format: of 128 columns of its row, of 128 rows of
+ * its column, or of a square of both. */
 static double block_scale(enum fp8 f, int r, int c, bool of_row, bool of_column)
 {
     int r0 = of_column ? r / FP8_BLOCK * FP8_BLOCK : r, r1 = of_column ? r0 + FP8_BLOCK : r + 1;
@@ -229,7 +229,8 @@ static double block_scale(enum fp8 f, int r, int c, bool of_row, bool of_column)
 static void check_inverses(const float *inv, enum fp8 f, bool squares, bool turned)
 {
     enum fp8_scales by = squares ? FP8_OF_SQUARES : FP8_OF_ROWS;
-    int64_t rows = turned ? BC : BR, k = turned ? BLD : BC, ld = fp8_scales_ld(by, rows, k), lines = squares ? fp8_blocks_of(rows) : 0;
+    int64_t rows = turned ? BC : BR, k = turned ? BLD : BC, ld = fp8_scales_ld(by, rows, k);
+    int64_t lines = squares ? fp8_blocks_of(rows) : 0;
 
     for (int64_t i = 0; i < (squares ? lines : fp8_blocks_of(k)); i++)
         for (int64_t j = 0; j < ld; j++) {
@@ -297,9 +298,9 @@ static void products_by_blocks_are_those_of_their_numbers(void **state)
         for (int i = 0; i < (w ? N : M) * K; i++)
             x[w][i] = bf16_of((float)((i * (37 + w) % 1001) - 500) * ldexpf(1, i / 100 % 30 - 15));
     for (int squares = 0; squares < 2; squares++) {
-        struct matmul p = {.m = M, .n = N, .k = K, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32, .a = y[0], .b = y[1], .c = c,
-                           .fp8_a = FP8_E4M3, .fp8_b = FP8_E4M3, .inv_a = inv[0], .inv_b = inv[1], .by_a = FP8_OF_ROWS,
-                           .by_b = squares ? FP8_OF_SQUARES : FP8_OF_ROWS};
+        struct matmul p = {.m = M, .n = N, .k = K, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32, .a = y[0],
+                           .b = y[1], .c = c, .fp8_a = FP8_E4M3, .fp8_b = FP8_E4M3, .inv_a = inv[0], .inv_b = inv[1],
+                           .by_a = FP8_OF_ROWS, .by_b = squares ? FP8_OF_SQUARES : FP8_OF_ROWS};
         int64_t ld = fp8_scales_ld(p.by_b, N, K);
 
         for (int w = 0; w < 2; w++) {
