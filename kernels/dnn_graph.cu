@@ -5,7 +5,7 @@
  *
  * Its engines take graphs that they then run wrongly, and read where nothing is, where one differs from what NVIDIA's own
  * frontend builds.  So operations, their order, types and what is virtual are the frontend's, to which tests/unit/cudnn_test.c
- * holds them; but for simple ones (dnn_simple), whose graphs have their own order.  */
+ * holds them; but for simple ones (dnn_simple), whose graphs have their own order. */
 
 /* Tensors inside of a graph count on from INNER. */
 enum { INNER = 100, KEPT = 320, OPS = 40, PROPOSALS = 8 };

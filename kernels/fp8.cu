@@ -298,41 +298,52 @@ extern "C" int fp8_amax_cuda(struct device *dev, enum dtype dt, float *amax, con
     return cuda_launched(dev, "fp8_amax", e);
 }
 
+/* The squares of a matrix, and room for the sums of the columns of each. */
+struct squares {
+    unsigned n;
+    int bands;
+    float *sums; /* NULL: not wanted */
+};
+static int squares_of(struct device *dev, const char *op, int64_t rows, int64_t cols, bool summed, struct squares *s, struct err *e)
+{
+    int64_t bands = (rows + SIDE - 1) / SIDE, n = bands * ((cols + SIDE - 1) / SIDE);
+    void *sums = NULL;
+
+    if (n > INT32_MAX)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %lld x %lld", op, (long long)rows, (long long)cols);
+    if (summed)
+        TRY(cuda_scratch(dev, &sums, (size_t)(bands * cols) * sizeof(float), e));
+    *s = {(unsigned)n, (int)bands, (float *)sums};
+    return 0;
+}
+
 extern "C" int fp8_quantize_cuda(struct device *dev, const struct fp8_quantize *p, struct err *e)
 {
-    int64_t bands = (p->rows + SIDE - 1) / SIDE, squares = bands * ((p->cols + SIDE - 1) / SIDE);
-    void *sums = NULL;
+    struct squares s = {};
 
     TRY(check_fp8_quantize(p, e));
     if (p->rows == 0 || p->cols == 0)
         return 0;
-    if (squares > INT32_MAX)
-        return err_set(e, ERR_UNSUPPORTED, "fp8_quantize: %lld x %lld", (long long)p->rows, (long long)p->cols);
+    TRY(squares_of(dev, "fp8_quantize", p->rows, p->cols, p->colsum != NULL, &s, e));
+    LAUNCH(kernel_of(p), dim3(s.n), CUDA_BLOCK, dev, *p, s.sums);
     if (p->colsum)
-        TRY(cuda_scratch(dev, &sums, (size_t)(bands * p->cols) * sizeof(float), e));
-    LAUNCH(kernel_of(p), dim3((unsigned)squares), CUDA_BLOCK, dev, *p, (float *)sums);
-    if (p->colsum)
-        columns_add(dev, p->colsum, p->cols, NULL, 0, (const float *)sums, (int)bands);
+        columns_add(dev, p->colsum, p->cols, NULL, 0, s.sums, s.bands);
     return cuda_launched(dev, "fp8_quantize", e);
 }
 
 extern "C" int fp8_blocks_cuda(struct device *dev, const struct fp8_blocks *p, struct err *e)
 {
-    int64_t bands = (p->rows + SIDE - 1) / SIDE, squares = bands * ((p->cols + SIDE - 1) / SIDE);
-    void *sums = NULL;
+    struct squares s = {};
 
     TRY(check_fp8_blocks(p, e));
     if (p->rows == 0 || p->cols == 0)
         return 0;
-    if (squares > INT32_MAX)
-        return err_set(e, ERR_UNSUPPORTED, "fp8_blocks: %lld x %lld", (long long)p->rows, (long long)p->cols);
-    if (p->colsum)
-        TRY(cuda_scratch(dev, &sums, (size_t)(bands * p->cols) * sizeof(float), e));
+    TRY(squares_of(dev, "fp8_blocks", p->rows, p->cols, p->colsum != NULL, &s, e));
     auto *kernel = p->to == FP8_E4M3 ? (p->squares ? blocks_kernel<FP8_E4M3, true> : blocks_kernel<FP8_E4M3, false>)
                                      : (p->squares ? blocks_kernel<FP8_E5M2, true> : blocks_kernel<FP8_E5M2, false>);
-    LAUNCH(kernel, dim3((unsigned)squares), CUDA_BLOCK, dev, *p, (float *)sums);
+    LAUNCH(kernel, dim3(s.n), CUDA_BLOCK, dev, *p, s.sums);
     if (p->colsum)
-        columns_add(dev, p->colsum, p->cols, NULL, 0, (const float *)sums, (int)bands);
+        columns_add(dev, p->colsum, p->cols, NULL, 0, s.sums, s.bands);
     return cuda_launched(dev, "fp8_blocks", e);
 }
 

@@ -162,6 +162,8 @@ static int open_kept(struct runner *r, struct err *e)
     arena_reset(&r->kept);
     r->feed.kept = name = arena_calloc(&r->kept, room, sizeof *name);
     for (int k = 0; name && work_reads(r->c->plan, r->pass, r->input, k, path); k++) {
+        if (access(path, R_OK) != 0)
+            return err_sys(e, ERR_IO, "cannot open '%s', made by a former run; without its folder all is made again", path);
         copy = arena_dup(&r->kept, span_of(path));
         if (!copy.p)
             break;

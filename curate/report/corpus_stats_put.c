@@ -14,12 +14,6 @@ enum { QUANTILES = sizeof quantiles / sizeof *quantiles };
 
 /* ---- JSON ---- */
 
-static int put_num(struct buf *b, const char *key, double v)
-{
-    TRY(json_put_key(b, key));
-    return json_put_num(b, v);
-}
-
 /* As json_put_key, for a name from outside. */
 static int put_name(struct buf *b, struct span name)
 {
@@ -35,12 +29,12 @@ static int put_points(const struct sketch *s, const struct sketch_point *p, size
     uint64_t under[66] = {0}; /* [0]: 0; [k]: 2^(k-1) to 2^k - 1 */
 
     TRY(json_put_count(b, "count", s->n));
-    TRY(put_num(b, "mean", sketch_mean(s)));
-    TRY(put_num(b, "min", s->n ? s->min : NAN));
+    TRY(json_put_real(b, "mean", sketch_mean(s)));
+    TRY(json_put_real(b, "min", s->n ? s->min : NAN));
     for (int i = 0; i < QUANTILES; i++)
-        TRY(put_num(b, quantiles[i].name, sketch_quantile(p, n, quantiles[i].q)));
-    TRY(put_num(b, "max", s->n ? s->max : NAN));
-    TRY(put_num(b, "quantile_error", sketch_is_exact(s) ? 0 : 1.0 / 256));
+        TRY(json_put_real(b, quantiles[i].name, sketch_quantile(p, n, quantiles[i].q)));
+    TRY(json_put_real(b, "max", s->n ? s->max : NAN));
+    TRY(json_put_real(b, "quantile_error", sketch_is_exact(s) ? 0 : 1.0 / 256));
     if (!powers)
         return 0;
     for (size_t i = 0; i < n; i++)
@@ -51,7 +45,7 @@ static int put_points(const struct sketch *s, const struct sketch_point *p, size
         if (!under[i])
             continue;
         TRY(buf_puts(b, first ? "{" : ",{"));
-        TRY(put_num(b, "from", i ? ldexp(1, i - 1) : 0));
+        TRY(json_put_real(b, "from", i ? ldexp(1, i - 1) : 0));
         TRY(json_put_count(b, "documents", under[i]));
         TRY(buf_putc(b, '}'));
         first = 0;

@@ -203,6 +203,10 @@ branched b2 . >b2.yaml
 branched b3 left >b3.yaml
 check 'branches' quern curate -q b1.yaml
 equal 'keep what leads to cuts' "$(cd kept && echo *.000000.docs*)" '1.000000.docs 2.000000.docs 3.000000.docs 5.000000.docs'
+mv kept/1.000000.docs gone
+status 'a file of these that is lost' 3 quern curate --forget-urls urls --keep kept b2.yaml
+has 'is told, and what to do' err "cannot open 'kept/1.000000.docs', made by a former run; without its folder all is made again"
+mv gone kept/1.000000.docs
 check 'from there' quern curate --forget-urls urls --keep kept b2.yaml
 has 'as is said' err 'going on from'
 check 'and from scratch' quern curate -q b3.yaml

@@ -341,6 +341,21 @@ static void fp8_product_with(struct made *m, const struct product *q, enum fp8 f
         near(m, title(name, "before the activation, FP8 product", type, "E4M3", DTYPE_BF16, &r, plain), &aux, tol, s);
 }
 
+/* n products, with A in either format, by the library and without. */
+static void fp8_each_way(struct twins *t, const struct product *all, size_t n,
+                         void (*with)(struct made *m, const struct product *q, enum fp8 fa, bool plain))
+{
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < (t->plain ? 4 : 2); k++) {
+            struct made m = {.t = t};
+            struct product q = all[i];
+            if (t->scale > 1)
+                q.m *= 8, q.n *= 8, q.k *= 8;
+            with(&m, &q, k % 2 ? FP8_E5M2 : FP8_E4M3, k > 1);
+            forget(&m);
+        }
+}
+
 /* ---- by blocks ---- */
 
 /* A matrix (rows, k) by blocks and its 1 / scale; the same transposed, (k, ld). */
@@ -386,10 +401,11 @@ void twins_fp8_blocks(struct twins *t)
     }
 }
 
-/* squares: of B; what sums over rows has none. */
-static void blocks_product_with(struct made *m, const struct product *q, enum fp8 fa, bool squares, bool plain)
+/* B has squares, but where the sum is over rows. */
+static void blocks_product_with(struct made *m, const struct product *q, enum fp8 fa, bool plain)
 {
     enum dtype dc = q->wide ? DTYPE_F32 : DTYPE_BF16;
+    bool squares = !q->wide;
     struct tensor a = normal(m, DTYPE_BF16, q->m * q->k, 0, 110, 1, 0), b = normal(m, DTYPE_BF16, q->n * q->k, 0, 111, 1, 0);
     struct tensor c = normal(m, dc, q->m * q->n, 0, 112, 1, 0), bias = normal(m, DTYPE_BF16, q->n, 0, 113, 1, 0);
     struct blocked qa = blocked(m, &a, fa, false, q->m, q->k, q->m, NULL);
@@ -418,15 +434,7 @@ void twins_fp8_blocks_products(struct twins *t)
         {.m = 48, .n = 32, .k = 640, .wide = true, .beta = 1, .ragged = true},
     };
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (int k = 0; k < (t->plain ? 4 : 2); k++) {
-            struct made m = {.t = t};
-            struct product q = all[i];
-            if (t->scale > 1)
-                q.m *= 8, q.n *= 8, q.k *= 8;
-            blocks_product_with(&m, &q, k % 2 ? FP8_E5M2 : FP8_E4M3, !q.wide, k > 1);
-            forget(&m);
-        }
+    fp8_each_way(t, all, sizeof all / sizeof *all, blocks_product_with);
 }
 
 void twins_fp8_products(struct twins *t)
@@ -439,13 +447,5 @@ void twins_fp8_products(struct twins *t)
         {.m = 48, .n = 32, .k = 112, .wide = true, .beta = 1, .ragged = true},
     };
 
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        for (int k = 0; k < (t->plain ? 4 : 2); k++) {
-            struct made m = {.t = t};
-            struct product q = all[i];
-            if (t->scale > 1)
-                q.m *= 8, q.n *= 8, q.k *= 8;
-            fp8_product_with(&m, &q, k % 2 ? FP8_E5M2 : FP8_E4M3, k > 1);
-            forget(&m);
-        }
+    fp8_each_way(t, all, sizeof all / sizeof *all, fp8_product_with);
 }
