@@ -304,7 +304,8 @@ struct squares {
     int bands;
     float *sums; /* NULL: not wanted */
 };
-static int squares_of(struct device *dev, const char *op, int64_t rows, int64_t cols, bool summed, struct squares *s, struct err *e)
+static int squares_of(struct device *dev, const char *op, int64_t rows, int64_t cols, bool summed, struct squares *s,
+                      struct err *e)
 {
     int64_t bands = (rows + SIDE - 1) / SIDE, n = bands * ((cols + SIDE - 1) / SIDE);
     void *sums = NULL;
