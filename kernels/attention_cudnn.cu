@@ -127,7 +127,7 @@ static bool fits(enum dtype dt, const struct attention *p)
            attention_mma_view_fits(&p->v) && attention_mma_view_fits(&p->o);
 }
 
-/* Of documents, gradients must lie as what they are of does: cuDNN 9.19 gave a wrong dq in rows that were wider than q's. */
+/* Of documents, gradients must lie as what they are of does: cuDNN 9.19 gave wrong ones in wider rows. */
 static bool fits_backward(const struct attention *p, const struct attention_view more[4])
 {
     bool alike = more[0].row == p->o.row && more[1].row == p->q.row && more[2].row == p->k.row && more[3].row == p->v.row;
