@@ -21,7 +21,7 @@ struct measured {
     const char *name;
     void (*ops)(int64_t arg); /* NULL: steps of model arg */
     int64_t arg;
-    enum { BF16, FP8, BLOCKS, DETERMINISTIC, NO_GRAPHS } how;
+    enum bench_how how;
 };
 static const struct measured all[] = {
     {"GPT-2 124M", NULL, GPT2_124M, BF16},
@@ -63,9 +63,7 @@ static int measure(int i)
         give_places();
         dev->deterministic = all[i].how == DETERMINISTIC;
         if (info.memory) /* else kernels run on the CPU */
-            bench_step((enum bench_model)all[i].arg,
-                       all[i].how == BLOCKS ? BENCH_BLOCKS : all[i].how == FP8 ? BENCH_FP8 : BENCH_BF16,
-                       all[i].how != NO_GRAPHS, all[i].name);
+            bench_step((enum bench_model)all[i].arg, all[i].how, all[i].name);
         dev->deterministic = false;
         return failed != 0;
     }

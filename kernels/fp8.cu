@@ -201,7 +201,7 @@ template <enum fp8 TO, bool SQUARES> static __global__ void __launch_bounds__(CU
     int64_t squares = (p.cols + SIDE - 1) / SIDE, r0 = blockIdx.x / squares * SIDE, c0 = blockIdx.x % squares * SIDE;
     int j = (int)threadIdx.x % UNITS, i = (int)threadIdx.x / UNITS, c = (int)threadIdx.x;
     int64_t col = c0 + 8 * j, left = p.cols - col;
-    bool whole = r0 + SIDE <= p.rows && c0 + SIDE <= p.cols && p.cols % PACK == 0 && ((uintptr_t)p.x | (uintptr_t)p.y) % 16 == 0;
+    bool whole = r0 + SIDE <= p.rows && c0 + SIDE <= p.cols && p.cols % PACK == 0 && (uintptr_t)p.x % 16 == 0;
     float *of = (float *)square, of_row[PACK];
     pack x[PACK], of_col = {}, sum = {};
 
@@ -228,10 +228,12 @@ template <enum fp8 TO, bool SQUARES> static __global__ void __launch_bounds__(CU
             put_eight(p.y, r * p.cols + col, left, fp8_eight<TO>(x[k], scale));
     }
     if (p.yt) {
-        pack_put<DTYPE_F32>(of, i * SIDE + 8 * j, PACK, of_col);
-        __syncthreads();
-        for (int u = 1; u < UNITS && c < SIDE; u++)
-            of[c] = max_or_nan(of[c], of[u * SIDE + c]);
+        if constexpr (!SQUARES) {
+            pack_put<DTYPE_F32>(of, i * SIDE + 8 * j, PACK, of_col);
+            __syncthreads();
+            for (int u = 1; u < UNITS && c < SIDE; u++)
+                of[c] = max_or_nan(of[c], of[u * SIDE + c]);
+        }
         if (c < SIDE) {
             float scale = fp8_block_scale(fp8_max(TO), SQUARES ? of_row[0] : of[c]);
             most[c] = scale;
@@ -298,54 +300,37 @@ extern "C" int fp8_amax_cuda(struct device *dev, enum dtype dt, float *amax, con
     return cuda_launched(dev, "fp8_amax", e);
 }
 
-/* The squares of a matrix, and room for the sums of the columns of each. */
-struct squares {
-    unsigned n;
-    int bands;
-    float *sums; /* NULL: not wanted */
-};
-static int squares_of(struct device *dev, const char *op, int64_t rows, int64_t cols, bool summed, struct squares *s,
-                      struct err *e)
+/* A kernel that has a square a block, over a matrix; the sums of the columns of each square are added up behind it. */
+template <class P>
+static int by_squares(struct device *dev, const char *op, const P *p, void (*kernel)(P, float *), struct err *e)
 {
-    int64_t bands = (rows + SIDE - 1) / SIDE, n = bands * ((cols + SIDE - 1) / SIDE);
+    int64_t bands = (p->rows + SIDE - 1) / SIDE, squares = bands * ((p->cols + SIDE - 1) / SIDE);
     void *sums = NULL;
 
-    if (n > INT32_MAX)
-        return err_set(e, ERR_UNSUPPORTED, "%s: %lld x %lld", op, (long long)rows, (long long)cols);
-    if (summed)
-        TRY(cuda_scratch(dev, &sums, (size_t)(bands * cols) * sizeof(float), e));
-    *s = {(unsigned)n, (int)bands, (float *)sums};
-    return 0;
+    if (squares == 0)
+        return 0;
+    if (squares > INT32_MAX)
+        return err_set(e, ERR_UNSUPPORTED, "%s: %lld x %lld", op, (long long)p->rows, (long long)p->cols);
+    if (p->colsum)
+        TRY(cuda_scratch(dev, &sums, (size_t)(bands * p->cols) * sizeof(float), e));
+    LAUNCH(kernel, dim3((unsigned)squares), CUDA_BLOCK, dev, *p, (float *)sums);
+    if (p->colsum)
+        columns_add(dev, p->colsum, p->cols, NULL, 0, (const float *)sums, (int)bands);
+    return cuda_launched(dev, op, e);
 }
 
 extern "C" int fp8_quantize_cuda(struct device *dev, const struct fp8_quantize *p, struct err *e)
 {
-    struct squares s = {};
-
     TRY(check_fp8_quantize(p, e));
-    if (p->rows == 0 || p->cols == 0)
-        return 0;
-    TRY(squares_of(dev, "fp8_quantize", p->rows, p->cols, p->colsum != NULL, &s, e));
-    LAUNCH(kernel_of(p), dim3(s.n), CUDA_BLOCK, dev, *p, s.sums);
-    if (p->colsum)
-        columns_add(dev, p->colsum, p->cols, NULL, 0, s.sums, s.bands);
-    return cuda_launched(dev, "fp8_quantize", e);
+    return by_squares(dev, "fp8_quantize", p, kernel_of(p), e);
 }
 
 extern "C" int fp8_blocks_cuda(struct device *dev, const struct fp8_blocks *p, struct err *e)
 {
-    struct squares s = {};
-
     TRY(check_fp8_blocks(p, e));
-    if (p->rows == 0 || p->cols == 0)
-        return 0;
-    TRY(squares_of(dev, "fp8_blocks", p->rows, p->cols, p->colsum != NULL, &s, e));
-    auto *kernel = p->to == FP8_E4M3 ? (p->squares ? blocks_kernel<FP8_E4M3, true> : blocks_kernel<FP8_E4M3, false>)
-                                     : (p->squares ? blocks_kernel<FP8_E5M2, true> : blocks_kernel<FP8_E5M2, false>);
-    LAUNCH(kernel, dim3(s.n), CUDA_BLOCK, dev, *p, s.sums);
-    if (p->colsum)
-        columns_add(dev, p->colsum, p->cols, NULL, 0, s.sums, s.bands);
-    return cuda_launched(dev, "fp8_blocks", e);
+    if (p->to == FP8_E4M3)
+        return by_squares(dev, "fp8_blocks", p, p->squares ? blocks_kernel<FP8_E4M3, true> : blocks_kernel<FP8_E4M3, false>, e);
+    return by_squares(dev, "fp8_blocks", p, p->squares ? blocks_kernel<FP8_E5M2, true> : blocks_kernel<FP8_E5M2, false>, e);
 }
 
 extern "C" int fp8_update_cuda(struct device *dev, const struct fp8_update *p, struct err *e)

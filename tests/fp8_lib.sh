@@ -27,6 +27,11 @@ beside() {
         awk -v tol="$4" '{ d = $1 - $2; if (d < 0) d = -d; if (!(d <= tol * $1)) exit 1; if (d > 0) n++ } END { exit NR < 12 || n < 6 }'
     then ok "$1"; else bad "$1"; fi
 }
+# within NAME A B N: the first N losses are within 2 %
+within() {
+    equal "$1" "$(paste <(grep -o '"loss":[^,]*' "$2.jsonl" | cut -d: -f2) <(grep -o '"loss":[^,]*' "$3.jsonl" | cut -d: -f2) |
+        awk '{ d = $1 - $2; if (d < 0) d = -d; if (NF == 2 && d <= 0.02 * $1) n++ } END { print n + 0 }')" "$4"
+}
 same_losses() { same "$1" <(losses "$2.jsonl") <(losses "$3.jsonl"); }
 # half FROM TO: the first of its two checkpoints alone.
 half() {

@@ -40,12 +40,16 @@ struct curve {
     double loss[STEPS], norm[STEPS];
 };
 
-/* deterministic: of the GPU, see struct device.  graphs: its passes are recorded once and launched in one piece. */
-static void train(struct device *dev, const struct model_config *config, enum dtype dt, enum model_fp8_format fp8, int steps,
-                  bool blocks, bool deterministic, bool graphs, struct curve *c, char *wrong)
+static const char *type_of(enum dtype dt, const struct model_fp8_run *fp8)
 {
-    struct model_run run = {.dt = dt, .use = MODEL_TRAIN, .b = 2, .t = config->seq,
-                            .fp8 = {.format = fp8, .blocks = blocks, .history = 4}};
+    return fp8->recipe == FP8_BLOCKWISE ? "FP8 by blocks" : fp8->format ? "FP8" : dtype_name(dt);
+}
+
+/* deterministic: of the GPU, see struct device.  graphs: its passes are recorded once and launched in one piece. */
+static void train(struct device *dev, const struct model_config *config, enum dtype dt, const struct model_fp8_run *fp8,
+                  int steps, bool deterministic, bool graphs, struct curve *c, char *wrong)
+{
+    struct model_run run = {.dt = dt, .use = MODEL_TRAIN, .b = 2, .t = config->seq, .fp8 = *fp8};
     struct train_steps s;
     struct err e;
     int rc;
@@ -93,22 +97,22 @@ static double farthest(const struct curve *want, const struct curve *got, int st
 /* Losses of both devices; then the GPU's deterministic ways, twice and as graphs: the same losses, and the same bits each
  * time. */
 static void parity(struct device *cpu, struct device *gpu, const char *name, const struct model_config *config, enum dtype dt,
-                   enum model_fp8_format fp8, bool blocks, double tol, int steps)
+                   const struct model_fp8_run *fp8, double tol, int steps)
 {
     static const char *const how[] = {"", ", deterministic", ", the same bits again", ", the same bits as graphs"};
     struct curve want = {.loss = {0}}, got[4] = {want, want, want, want};
     char on_cpu[256] = "", wrong[256], title[100];
     double start = jobs_clock(), most;
 
-    train(cpu, config, dt, fp8, steps, blocks, false, false, &want, on_cpu);
+    train(cpu, config, dt, fp8, steps, false, false, &want, on_cpu);
     for (int run = 0; run < 4; run++) {
         memcpy(wrong, on_cpu, sizeof wrong);
-        train(gpu, config, dt, fp8, steps, blocks, run > 0, run == 3, &got[run], wrong);
+        train(gpu, config, dt, fp8, steps, run > 0, run == 3, &got[run], wrong);
         most = farthest(&want, &got[run], steps, tol, wrong);
         if (!wrong[0] && run >= 2 && memcmp(&got[1], &got[run], sizeof got[1]) != 0)
             snprintf(wrong, sizeof wrong, run == 2 ? "a second run gave other bits" : "graphs gave other bits");
         snprintf(title, sizeof title, "%s, %s, %d steps%s: the first within %.1e of the CPU", name,
-                 blocks ? "FP8 by blocks" : fp8 ? "FP8" : dtype_name(dt), steps, how[run], most);
+                 type_of(dt, fp8), steps, how[run], most);
         say(title, wrong, start);
         start = jobs_clock();
     }
@@ -119,28 +123,31 @@ struct trained {
     bool llama, dropout;
     int experts;
     enum dtype dt;
-    enum model_fp8_format fp8;
+    struct model_fp8_run fp8;
     double tol;
-    bool blocks;
 };
+#define HYBRID {.format = MODEL_FP8_HYBRID, .history = 4}
+#define E4M3 {.format = MODEL_FP8_E4M3, .history = 4}
+#define BY_BLOCKS {.format = MODEL_FP8_E4M3, .recipe = FP8_BLOCKWISE}
 static const struct trained trained[] = {
-    {"GPT", false, true, 0, DTYPE_F32, MODEL_FP8_NONE, 1e-5, false},
-    {"GPT", false, true, 0, DTYPE_BF16, MODEL_FP8_NONE, 2e-2, false},
-    {"GPT without dropout", false, false, 0, DTYPE_BF16, MODEL_FP8_NONE, 2e-2, false},
-    {"Llama", true, false, 0, DTYPE_F32, MODEL_FP8_NONE, 1e-5, false},
-    {"Llama", true, false, 0, DTYPE_BF16, MODEL_FP8_NONE, 2e-2, false},
-    {"GPT without dropout", false, false, 0, DTYPE_BF16, MODEL_FP8_HYBRID, 4e-2, false},
-    {"Llama", true, false, 0, DTYPE_BF16, MODEL_FP8_E4M3, 4e-2, false},
-    {"mixture of experts", true, false, 4, DTYPE_F32, MODEL_FP8_NONE, 1e-2, false}, /* a choice may fall otherwise */
-    {"mixture of experts", true, false, 4, DTYPE_BF16, MODEL_FP8_NONE, 6e-2, false},
-    {"mixture of experts", true, false, 4, DTYPE_BF16, MODEL_FP8_HYBRID, 6e-2, false},
-    {"Llama", true, false, 0, DTYPE_BF16, MODEL_FP8_E4M3, 4e-2, true},
-    {"mixture of experts", true, false, 4, DTYPE_BF16, MODEL_FP8_E4M3, 6e-2, true},
+    {"GPT", false, true, 0, DTYPE_F32, {0}, 1e-5},
+    {"GPT", false, true, 0, DTYPE_BF16, {0}, 2e-2},
+    {"GPT without dropout", false, false, 0, DTYPE_BF16, {0}, 2e-2},
+    {"Llama", true, false, 0, DTYPE_F32, {0}, 1e-5},
+    {"Llama", true, false, 0, DTYPE_BF16, {0}, 2e-2},
+    {"GPT without dropout", false, false, 0, DTYPE_BF16, HYBRID, 4e-2},
+    {"Llama", true, false, 0, DTYPE_BF16, E4M3, 4e-2},
+    {"mixture of experts", true, false, 4, DTYPE_F32, {0}, 1e-2}, /* a choice may fall otherwise */
+    {"mixture of experts", true, false, 4, DTYPE_BF16, {0}, 6e-2},
+    {"mixture of experts", true, false, 4, DTYPE_BF16, HYBRID, 6e-2},
+    {"Llama", true, false, 0, DTYPE_BF16, BY_BLOCKS, 4e-2},
+    {"mixture of experts", true, false, 4, DTYPE_BF16, BY_BLOCKS, 6e-2},
 };
 
 static void train_both(const struct trained *x)
 {
-    int64_t wide = twins.scale > 1 ? 256 : x->blocks ? FP8_BLOCK : 32, heads = wide / 64 ? wide / 64 : 1 + x->llama;
+    int64_t wide = twins.scale > 1 ? 256 : x->fp8.recipe == FP8_BLOCKWISE ? FP8_BLOCK : 32;
+    int64_t heads = wide / 64 ? wide / 64 : 1 + x->llama;
     double drop = x->dropout ? 0.1 : 0;
     struct model_config c = {.layers = 4, .hidden = wide, .heads = heads, .seq = wide, .positions = wide, .vocab = 500,
                              .hidden_dropout = drop, .attention_dropout = drop, .init_std = 0.02};
@@ -155,7 +162,7 @@ static void train_both(const struct trained *x)
         c.experts = x->experts;
         c.aux_loss = x->experts ? 0.01 : 0;
     }
-    parity(twins.cpu, twins.other, x->name, &c, x->dt, x->fp8, x->blocks, x->tol, twins.scale > 1 ? STEPS : 3);
+    parity(twins.cpu, twins.other, x->name, &c, x->dt, &x->fp8, x->tol, twins.scale > 1 ? STEPS : 3);
 }
 
 /* ---- NCCL ---- */
@@ -235,6 +242,8 @@ static void add(enum what what, const struct twins_case *c, int arg, const char 
 
 static void list(void)
 {
+    char more[40];
+
     for (const struct twins_case *c = twins_cases; c->name; c++)
         add(A_CASE, c, 0, c->name, "");
     for (const struct twins_case *c = train_twins_cases; c->name; c++) {
@@ -242,9 +251,10 @@ static void list(void)
         for (int i = 0; i < 3 && strcmp(c->name, "attention") == 0; i++)
             add(ATTENTION_BY, c, i, "attention, QUERN_ATTENTION=", ways[i]);
     }
-    for (int i = 0; i < (int)(sizeof trained / sizeof *trained); i++)
-        add(A_MODEL, NULL, i, trained[i].name, trained[i].blocks ? ", FP8 by blocks" : trained[i].fp8 ? ", FP8"
-                                               : trained[i].dt == DTYPE_BF16 ? ", bf16" : ", fp32");
+    for (int i = 0; i < (int)(sizeof trained / sizeof *trained); i++) {
+        snprintf(more, sizeof more, ", %s", type_of(trained[i].dt, &trained[i].fp8));
+        add(A_MODEL, NULL, i, trained[i].name, more);
+    }
     add(BY_NCCL, NULL, 0, "NCCL", "");
     add(MEMORY, NULL, 0, "memory of the ops", "");
 }

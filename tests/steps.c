@@ -160,7 +160,7 @@ int steps_one(struct train_steps *s, double *loss, double *norm, struct err *e)
 
     for (int k = 0; k < s->micro_batches; k++)
         TRY(micro_batch(s, k, rows * s->micro_batches, e));
-    if (m->fp8 && model_fp8_delayed(&m->run.fp8)) {
+    if (m->fp8 && m->run.fp8.recipe == FP8_DELAYED) {
         TRY(model_fp8_amax(m, e));
         TRY(model_fp8_end(m, e));
     }

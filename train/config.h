@@ -31,7 +31,6 @@ enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 enum main_params { MAIN_FP32, MAIN_BF16 };
 
 /* Matrix products in FP8, by Transformer Engine's names. */
-enum fp8_recipe { FP8_DELAYED, FP8_TENSORWISE, FP8_BLOCKWISE, FP8_MXFP8 /* refused */ };
 enum fp8_algo { FP8_MOST_RECENT, FP8_LARGEST };
 struct train_fp8 {
     int format, recipe, algo; /* enum model_fp8_format, ... */

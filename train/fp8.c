@@ -11,7 +11,7 @@ static bool delayed(const struct train_part *p)
 {
     const struct model *m = p->model;
 
-    return m->fp8 && m->fp8->n && model_fp8_delayed(&m->run.fp8);
+    return m->fp8 && m->fp8->n && m->run.fp8.recipe == FP8_DELAYED;
 }
 
 /* Of weights first .. end - 1. */

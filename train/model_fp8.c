@@ -42,7 +42,9 @@ static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input 
     bool gathered = m->part.sequence && input != FP8_ACT;
     bool normed = model_pre_norm(&m->config) && m->config.parallel != PARALLEL_NORM; /* by a norm that makes it for one weight */
 
-    if (m->config.lora_rank || m->run.fp8.blocks) /* adapters take it in bf16, and nothing takes it transposed; see above */
+    if (m->run.fp8.recipe == FP8_BLOCKWISE) /* transposed it has other blocks */
+        return FP8_AGAIN;
+    if (m->config.lora_rank) /* no gradient takes it transposed, and adapters take it in bf16 */
         return FP8_AGAIN;
     if (input == FP8_ATT)
         return FP8_KEPT;
@@ -56,7 +58,8 @@ static int add_weight(struct model *m, const struct params *all, int w, int64_t 
 {
     const struct param *p = w < 0 ? NULL : &all->v[w];
     struct model_fp8 *f = m->fp8;
-    int each = m->run.fp8.blocks ? FP8_BLOCK : FP8_WHOLE;
+    bool blocks = m->run.fp8.recipe == FP8_BLOCKWISE;
+    int each = blocks ? FP8_BLOCK : FP8_WHOLE;
 
     if (!p)
         return 0;
@@ -64,12 +67,12 @@ static int add_weight(struct model *m, const struct params *all, int w, int64_t 
         if (p->shape[k] % each)
             return err_set(e, ERR_ARG, "--fp8-format: '%s' of %lld x %lld on this rank; matrix products in FP8%s need"
                            " multiples of %d", p->name, (long long)p->shape[0], (long long)p->shape[1],
-                           m->run.fp8.blocks ? " by blocks" : "", each);
+                           blocks ? " by blocks" : "", each);
         *wide = p->shape[k] > *wide ? p->shape[k] : *wide;
     }
     f->param[f->n] = w;
     f->scale[f->n] = f->floats;
-    if (m->run.fp8.blocks)
+    if (blocks)
         f->floats += fp8_scales_floats(FP8_OF_SQUARES, p->shape[0], p->shape[1]) +
                      fp8_scales_floats(FP8_OF_SQUARES, p->shape[1], p->shape[0]);
     f->at[f->n++] = 2 * f->elements;
@@ -287,7 +290,7 @@ static uint8_t *keep_at(const struct model *m, int weight)
 
 int64_t model_fp8_rows(const struct model *m, int64_t n)
 {
-    int64_t each = m->run.fp8.blocks ? FP8_BLOCK : FP8_WHOLE;
+    int64_t each = m->run.fp8.recipe == FP8_BLOCKWISE ? FP8_BLOCK : FP8_WHOLE;
 
     return (n + each - 1) / each * each;
 }
@@ -295,13 +298,13 @@ int64_t model_fp8_rows(const struct model *m, int64_t n)
 /* With blocks a float for FP8_BLOCK of them, whichever way these lie. */
 int64_t model_fp8_row(const struct model *m, int64_t width)
 {
-    return m->run.fp8.blocks ? width + width / FP8_BLOCK * (int64_t)sizeof(float) : width;
+    return m->run.fp8.recipe == FP8_BLOCKWISE ? width + width / FP8_BLOCK * (int64_t)sizeof(float) : width;
 }
 
 /* Whether scales are of the tensors at hand. */
 static bool own_scales(const struct model *m)
 {
-    return !model_fp8_delayed(&m->run.fp8) || !m->fp8->warm;
+    return m->run.fp8.recipe != FP8_DELAYED || !m->fp8->warm;
 }
 
 /* One of the matrices of a weight (rows, cols), to y and transposed to yt (either NULL), there model_fp8_rows apart.  again:
@@ -320,40 +323,8 @@ static struct fp8_quantize conversion(const struct model *m, int weight, int whi
     };
 }
 
-static int convert(struct model *m, int weight, int which, const struct fp8_quantize *q, bool again, struct err *e)
-{
-    struct model_fp8 *f = m->fp8;
-    const struct device_ops *ops = m->dev->ops;
-    float *row = row_of(f, weight, which);
-    struct fp8_update u = {row, 1, f->ld, m->run.fp8.history, 0, false, true};
-
-    if (own_scales(m) && !(again && m->run.slots == 1)) { /* with several slots another micro-batch may have come between */
-        TRY(ops->fp8_amax(m->dev, m->dt, row + FP8_NOW, q->x, q->rows * q->cols, e));
-        TRY(ops->fp8_update(m->dev, &u, e));
-    }
-    return ops->fp8_quantize(m->dev, q, e);
-}
-
-/* ---- by blocks ---- */
-
-/* The 1 / scale behind a matrix in buf. */
+/* By blocks: the 1 / scale behind a matrix in buf, and of a weight. */
 static float *scales_behind(uint8_t *y, int64_t rows, int64_t cols) { return y ? (float *)(void *)(y + rows * cols) : NULL; }
-
-/* An input or a gradient (rows, cols), to y by blocks of its rows, to yt transposed by blocks of its columns; either may be
- * NULL. */
-static int convert_blocks(struct model *m, int which, const void *x, int64_t rows, int64_t cols, uint8_t *y, uint8_t *yt,
-                          float *bias, struct err *e)
-{
-    int64_t ld = model_fp8_rows(m, rows);
-    const struct fp8_blocks q = {
-        .rows = rows, .cols = cols, .to = which == FP8_GRADIENT ? gradient_format(m) : FP8_E4M3, .x = x, .y = y, .yt = yt,
-        .inv = scales_behind(y, rows, cols), .inv_t = scales_behind(yt, cols, ld), .yt_ld = ld, .colsum = bias,
-    };
-
-    return m->dev->ops->fp8_blocks(m->dev, &q, e);
-}
-
-/* Where a weight's 1 / scale are. */
 static float *weight_scales(const struct model *m, int weight, bool transposed)
 {
     const struct param *p = model_fp8_param(m, weight);
@@ -362,26 +333,33 @@ static float *weight_scales(const struct model *m, int weight, bool transposed)
            (transposed ? fp8_scales_floats(FP8_OF_SQUARES, p->shape[0], p->shape[1]) : 0);
 }
 
-static int convert_weight_blocks(struct model *m, int weight, uint8_t *y, uint8_t *yt, struct err *e)
+static int convert_blocks(struct model *m, int weight, int which, const struct fp8_quantize *q, struct err *e)
 {
-    const struct param *p = model_fp8_param(m, weight);
-    const struct fp8_blocks q = {
-        .rows = p->shape[0], .cols = p->shape[1], .to = FP8_E4M3, .squares = true,
-        .x = param_weight(buffer_of(m, weight), m->fp8->param[weight]), .y = y, .yt = yt, .inv = weight_scales(m, weight, false),
-        .inv_t = yt ? weight_scales(m, weight, true) : NULL, .yt_ld = p->shape[0],
+    bool squares = which == FP8_WEIGHT;
+    const struct fp8_blocks b = {
+        .rows = q->rows, .cols = q->cols, .to = q->to, .squares = squares, .x = q->x, .y = q->y, .yt = q->yt,
+        .inv = squares ? weight_scales(m, weight, false) : scales_behind(q->y, q->rows, q->cols),
+        .inv_t = !squares ? scales_behind(q->yt, q->cols, q->yt_ld) : q->yt ? weight_scales(m, weight, true) : NULL,
+        .yt_ld = q->yt_ld, .colsum = q->colsum,
     };
 
-    return m->dev->ops->fp8_blocks(m->dev, &q, e);
+    return m->dev->ops->fp8_blocks(m->dev, &b, e);
 }
 
-/* A product of two such: b of a weight, or of what is in a buffer. */
-static void by_blocks(struct matmul *mm, const float *inv_a, const float *inv_b, bool weight)
+static int convert(struct model *m, int weight, int which, const struct fp8_quantize *q, bool again, struct err *e)
 {
-    mm->by_a = FP8_OF_ROWS;
-    mm->by_b = weight ? FP8_OF_SQUARES : FP8_OF_ROWS;
-    mm->inv_a = inv_a;
-    mm->inv_b = inv_b;
-    mm->fast = false;
+    struct model_fp8 *f = m->fp8;
+    const struct device_ops *ops = m->dev->ops;
+    float *row = row_of(f, weight, which);
+    struct fp8_update u = {row, 1, f->ld, m->run.fp8.history, 0, false, true};
+
+    if (m->run.fp8.recipe == FP8_BLOCKWISE)
+        return convert_blocks(m, weight, which, q, e);
+    if (own_scales(m) && !(again && m->run.slots == 1)) { /* with several slots another micro-batch may have come between */
+        TRY(ops->fp8_amax(m->dev, m->dt, row + FP8_NOW, q->x, q->rows * q->cols, e));
+        TRY(ops->fp8_update(m->dev, &u, e));
+    }
+    return ops->fp8_quantize(m->dev, q, e);
 }
 
 /* Inputs of several micro-batches may wait for backward, each with a scale of its own. */
@@ -415,101 +393,100 @@ static void hold(struct model *m, int weight)
     f->held[experts] = unit;
 }
 
-/* A weight's copies: as it is, or transposed. */
-static int weight_copy(struct model *m, int weight, bool transposed, const uint8_t **copy, struct err *e)
+/* A matrix in FP8 as a product takes it. */
+struct operand {
+    const uint8_t *x;
+    const float *inverse; /* 1 / scale */
+    enum fp8_scales by;
+};
+
+/* What was converted to a buffer. */
+static struct operand in_buffer(const struct model *m, int weight, int which, uint8_t *y, int64_t rows, int64_t cols)
+{
+    if (m->run.fp8.recipe == FP8_BLOCKWISE)
+        return (struct operand){y, scales_behind(y, rows, cols), FP8_OF_ROWS};
+    return (struct operand){y, row_of(m->fp8, weight, which) + FP8_INVERSE, FP8_OF_TENSOR};
+}
+
+/* An input that was kept transposed. */
+static struct operand kept_input(const struct model *m, int weight)
+{
+    const struct fp8_kept *k = kept(m, weight);
+
+    return (struct operand){k->yt, scale_kept(m) ? k->inverse : row_of(m->fp8, weight, FP8_INPUT) + FP8_INVERSE, FP8_OF_TENSOR};
+}
+
+/* A weight's copy: as it is, or transposed. */
+static int weight_copy(struct model *m, int weight, bool transposed, struct operand *copy, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     const struct param *p = model_fp8_param(m, weight);
     uint8_t *at = f->weights + f->at[weight], *yt = at + p->n;
+    struct fp8_quantize q = conversion(m, weight, FP8_WEIGHT, param_weight(buffer_of(m, weight), f->param[weight]),
+                                       p->shape[0], p->shape[1], at, m->run.use == MODEL_TRAIN ? yt : NULL, false);
 
     hold(m, weight);
-    if (!f->fresh[weight] && m->run.fp8.blocks) {
-        TRY(convert_weight_blocks(m, weight, at, m->run.use == MODEL_TRAIN ? yt : NULL, e));
-    } else if (!f->fresh[weight]) {
-        struct fp8_quantize q = conversion(m, weight, FP8_WEIGHT, param_weight(buffer_of(m, weight), f->param[weight]),
-                                           p->shape[0], p->shape[1], at, m->run.use == MODEL_TRAIN ? yt : NULL, false);
-
+    if (!f->fresh[weight])
         TRY(convert(m, weight, FP8_WEIGHT, &q, false, e));
-    }
     f->fresh[weight] = true;
-    *copy = transposed ? yt : at;
+    *copy = (struct operand){transposed ? yt : at, row_of(f, weight, FP8_WEIGHT) + FP8_INVERSE, FP8_OF_TENSOR};
+    if (m->run.fp8.recipe == FP8_BLOCKWISE)
+        copy->inverse = weight_scales(m, weight, transposed), copy->by = FP8_OF_SQUARES;
     return 0;
+}
+
+/* mm becomes the product of a, of that format, and b. */
+static void multiply(struct matmul *mm, enum fp8 format, struct operand a, struct operand b)
+{
+    mm->trans_a = false;
+    mm->trans_b = true;
+    mm->a = a.x, mm->fp8_a = format, mm->inv_a = a.inverse, mm->by_a = a.by;
+    mm->b = b.x, mm->fp8_b = FP8_E4M3, mm->inv_b = b.inverse, mm->by_b = b.by;
 }
 
 int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *const buf[3], struct err *e)
 {
-    struct model_fp8 *f = m->fp8;
-    const uint8_t *w;
+    struct operand w;
 
     TRY(weight_copy(m, weight, false, &w, e));
     if (mm->m == 0)
         return 0;
-    if (m->run.fp8.blocks)
-        TRY(convert_blocks(m, FP8_INPUT, mm->a, mm->m, mm->k, buf[0], NULL, NULL, e));
-    else if (f->way[weight] != FP8_MADE)
+    if (m->fp8->way[weight] != FP8_MADE)
         TRY(convert_input(m, weight, mm->a, mm->m, mm->k, buf[0], e));
-    mm->a = buf[0];
-    mm->b = w;
-    mm->fp8_a = mm->fp8_b = FP8_E4M3;
-    mm->inv_a = row_of(f, weight, FP8_INPUT) + FP8_INVERSE;
-    mm->inv_b = row_of(f, weight, FP8_WEIGHT) + FP8_INVERSE;
-    mm->fast = true;
-    if (m->run.fp8.blocks)
-        by_blocks(mm, scales_behind(buf[0], mm->m, mm->k), weight_scales(m, weight, false), true);
+    multiply(mm, FP8_E4M3, in_buffer(m, weight, FP8_INPUT, buf[0], mm->m, mm->k), w);
+    mm->fast = !mm->by_a;
     return 0;
 }
 
 int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *input_mm, int weight, uint8_t *const buf[3],
                       float *bias, struct err *e)
 {
-    struct model_fp8 *f = m->fp8;
-    const float *inverse = row_of(f, weight, FP8_GRADIENT) + FP8_INVERSE;
-    int64_t rows = input_mm->m, in = input_mm->n, out = input_mm->k;
-    bool again = weight_mm && f->way[weight] == FP8_AGAIN;
-    const uint8_t *w;
+    int64_t rows = input_mm->m, in = input_mm->n, out = input_mm->k, sums = model_fp8_rows(m, rows);
+    bool again = weight_mm && m->fp8->way[weight] == FP8_AGAIN;
+    enum fp8 format = gradient_format(m);
+    struct operand w;
 
     if (rows == 0)
         return 0;
     TRY(weight_copy(m, weight, true, &w, e));
-    if (m->run.fp8.blocks) {
-        TRY(convert_blocks(m, FP8_GRADIENT, input_mm->a, rows, out, buf[0], weight_mm ? buf[1] : NULL, bias, e));
-        if (again)
-            TRY(convert_blocks(m, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], NULL, e));
-    } else if (input_mm->a) {
+    if (input_mm->a) {
         struct fp8_quantize q = conversion(m, weight, FP8_GRADIENT, input_mm->a, rows, out, buf[0],
                                            weight_mm ? buf[1] : NULL, false);
 
         q.colsum = bias;
         TRY(convert(m, weight, FP8_GRADIENT, &q, false, e));
     }
-    if (again && !m->run.fp8.blocks) {
+    if (again) {
         struct fp8_quantize q = conversion(m, weight, FP8_INPUT, weight_mm->b, rows, in, NULL, buf[2], true);
 
         TRY(convert(m, weight, FP8_INPUT, &q, true, e));
     }
     if (weight_mm) {
-        weight_mm->a = buf[1];
-        weight_mm->b = again ? buf[2] : kept(m, weight)->yt;
-        weight_mm->k = model_fp8_rows(m, rows);
-        weight_mm->trans_a = false;
+        weight_mm->k = sums;
+        multiply(weight_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[1], out, sums),
+                 again ? in_buffer(m, weight, FP8_INPUT, buf[2], in, sums) : kept_input(m, weight));
     }
-    input_mm->a = buf[0];
-    input_mm->b = w;
-    for (int i = weight_mm ? 0 : 1; i < 2; i++) {
-        struct matmul *mm = i ? input_mm : weight_mm;
-
-        mm->trans_b = true;
-        mm->fp8_a = gradient_format(m);
-        mm->fp8_b = FP8_E4M3;
-        mm->inv_a = inverse;
-        mm->inv_b = row_of(f, weight, i ? FP8_WEIGHT : FP8_INPUT) + FP8_INVERSE;
-    }
-    if (m->run.fp8.blocks) {
-        by_blocks(input_mm, scales_behind(buf[0], rows, out), weight_scales(m, weight, true), true);
-        if (weight_mm)
-            by_blocks(weight_mm, scales_behind(buf[1], out, weight_mm->k), scales_behind(buf[2], in, weight_mm->k), false);
-    } else if (weight_mm && !again && scale_kept(m))
-        weight_mm->inv_b = kept(m, weight)->inverse;
+    multiply(input_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[0], rows, out), w);
     return 0;
 }
 

@@ -5,8 +5,8 @@
  *   delayed     from its largest absolute values in past steps; those of this step are gathered on the way.  As long as
  *               there are none (the first step of all) a tensor is scaled by its own
  *   tensorwise  from its own largest absolute value
- * or, with blocks, each block of it one from its own: 128 numbers of a row of an input or gradient, along what is summed over,
- * and squares of 128 by 128 of a weight (fp8_blocks).
+ *   blockwise   each block of it one, from its own: 128 numbers of a row of an input or gradient, along what is summed over,
+ *               and squares of 128 by 128 of a weight (fp8_blocks)
  * Weights are converted once a step, gradients at each use.  Inputs are converted once and kept transposed, as backward takes
  * them: ln1, ln2 and act by the op that makes them, where the scale is known before, and nowhere in bf16; attention's output,
  * which its own backward needs, beside bf16.  Inputs of experts, shared ones too, and rows that tensor ranks gather (sequence)
@@ -31,18 +31,18 @@ extern "C" {
 struct model;
 struct param;
 
+/* By Transformer Engine's names. */
+enum fp8_recipe { FP8_DELAYED, FP8_TENSORWISE, FP8_BLOCKWISE, FP8_MXFP8 /* refused */ };
 enum model_fp8_format { MODEL_FP8_NONE, MODEL_FP8_E4M3, MODEL_FP8_HYBRID };
 struct model_fp8_run {
     int format; /* enum model_fp8_format */
-    bool tensorwise, blocks; /* neither: delayed */
+    int recipe; /* enum fp8_recipe */
     int margin;
     int64_t history; /* steps */
     bool recent;     /* the last step's amax, not the largest of the history */
     int64_t bf16_start, bf16_end; /* so many first and last layers of the model are left in bf16 */
     bool apart;      /* for tests: no op converts what it makes, all is as with tensorwise; the bits are the same */
 };
-
-static inline bool model_fp8_delayed(const struct model_fp8_run *r) { return !r->tensorwise && !r->blocks; }
 
 enum { FP8_INPUT, FP8_WEIGHT, FP8_GRADIENT, FP8_TENSORS };
 

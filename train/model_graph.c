@@ -53,7 +53,7 @@ static int record(struct model_graph *g, struct device_graph **graph, const stru
 /* Without scales of past steps each tensor makes its own, by other launches. */
 static bool is_cold(const struct model *m)
 {
-    return m->fp8 && model_fp8_delayed(&m->run.fp8) && !m->fp8->warm;
+    return m->fp8 && m->run.fp8.recipe == FP8_DELAYED && !m->fp8->warm;
 }
 
 static int run(struct model_graph *g, const struct model_batch *batch, bool again, struct err *e)

@@ -91,8 +91,8 @@ void passes_use_graphs(struct passes *p, bool must)
 
     if (!why && overlaps(m))
         why = "collectives run beside the passes (--overlap-grad-reduce, --overlap-param-gather)";
-    if (!why && !must && m->run.reset_attention && m->run.dt == DTYPE_BF16)
-        why = "attention within documents is faster launch by launch";
+    if (!must && m->run.reset_attention && m->run.dt == DTYPE_BF16) /* cuDNN takes documents launch by launch alone */
+        return;
     if (!why)
         model_graph_open(&p->graph, p->parts->model, p->loss + p->room * p->each);
     else if (must && (!p->layout || p->layout->world->rank == 0))

@@ -34,8 +34,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
 
     if (c->fp8.format)
         run.fp8 = (struct model_fp8_run){
-            .format = c->fp8.format, .tensorwise = c->fp8.recipe == FP8_TENSORWISE, .blocks = c->fp8.recipe == FP8_BLOCKWISE,
-            .margin = (int)c->fp8.margin,
+            .format = c->fp8.format, .recipe = c->fp8.recipe, .margin = (int)c->fp8.margin,
             .history = c->fp8.history, .recent = c->fp8.algo == FP8_MOST_RECENT,
             .bf16_start = c->fp8.ends_bf16 ? c->fp8.start_bf16 : 0, .bf16_end = c->fp8.ends_bf16 ? c->fp8.end_bf16 : 0,
             .apart = c->fp8.apart,

@@ -57,9 +57,9 @@ void bench_experts(int64_t none);
 
 /* Whole steps of a model, with as many layers as fit. */
 enum bench_model { GPT2_124M, GPT2_124M_NANOGPT, GPT2_124M_LLMC, GPT2_350M, GPT2_774M, GPT2_1_5B, LLAMA_1B, LLAMA_7B, MIXTRAL };
-/* Updates of 8 micro-batches, in bf16, in FP8 with delayed scales, or by blocks.  graphs: the passes of each are one
- * launch, where the model allows it. */
-enum bench_format { BENCH_BF16, BENCH_FP8, BENCH_BLOCKS };
-void bench_step(enum bench_model which, enum bench_format format, bool graphs, const char *name);
+/* In bf16, in FP8 with delayed scales, in FP8 by blocks; in bf16 by ways that give the same bits, and launch by launch. */
+enum bench_how { BF16, FP8, BLOCKS, DETERMINISTIC, NO_GRAPHS };
+/* Updates of 8 micro-batches, whose passes are one launch each where the model allows it. */
+void bench_step(enum bench_model which, enum bench_how how, const char *name);
 
 #endif

@@ -70,14 +70,14 @@ static void print_plan(const struct sized *x, const struct model_config *c, bool
         printf("#   %s\n", line);
 }
 
-void bench_step(enum bench_model which, enum bench_format format, bool graphs, const char *name)
+void bench_step(enum bench_model which, enum bench_how how, const char *name)
 {
     const struct sized *x = &models[which];
     static bool begun;
     struct model_config c = x->c;
     struct model_run run = {.dt = DTYPE_BF16, .use = MODEL_TRAIN, .b = x->b, .t = c.seq,
-                            .fp8 = {.format = format == BENCH_FP8 ? MODEL_FP8_HYBRID : format ? MODEL_FP8_E4M3 : MODEL_FP8_NONE,
-                                    .blocks = format == BENCH_BLOCKS, .history = 16}};
+                            .fp8 = {.format = how == FP8 ? MODEL_FP8_HYBRID : how == BLOCKS ? MODEL_FP8_E4M3 : MODEL_FP8_NONE,
+                                    .recipe = how == BLOCKS ? FP8_BLOCKWISE : FP8_DELAYED, .history = 16}};
     size_t bytes = fit(&c, &run, (c.experts ? 0.85 : 0.92) * (double)info.memory); /* rows of experts are never even */
     struct train_steps s;
     double loss, norm, start = 0, seconds, rate, flops;
@@ -87,7 +87,7 @@ void bench_step(enum bench_model which, enum bench_format format, bool graphs, c
         printf("model\tmicro-batches\tlayers\tparameters\ttokens/s\tTFLOP/s\tof the peak\tMiB\n");
     begun = true;
     s.micro_batches = micro_batches(x);
-    if (rc == 0 && graphs && !model_graph_refuses(s.model))
+    if (rc == 0 && how != NO_GRAPHS && !model_graph_refuses(s.model))
         model_graph_open(&s.graph, s.model, s.loss);
     for (int i = 0; i < STEPS_WARM + STEPS && rc == 0; i++) {
         if (i == STEPS_WARM) {
@@ -110,6 +110,6 @@ void bench_step(enum bench_model which, enum bench_format format, bool graphs, c
     printf("%s\t%d of %lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", name, s.micro_batches, (long long)x->b,
            (long long)c.seq, (long long)c.layers, 1e-6 * (double)model_config_params(&s.model->whole), rate, 1e-12 * flops,
            100 * flops / peak, bytes >> 20);
-    print_plan(x, &s.model->whole, format != BENCH_BF16, seconds);
+    print_plan(x, &s.model->whole, run.fp8.format != MODEL_FP8_NONE, seconds);
     steps_close(&s);
 }

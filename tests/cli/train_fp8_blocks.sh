@@ -7,12 +7,6 @@ export OMP_WAIT_POLICY=passive XDG_CACHE_HOME="$T/cache"
 data
 . "$ROOT/tests/fp8_lib.sh"
 
-# within NAME A B N: the first N losses are within 2 %
-within() {
-    equal "$1" "$(paste <(grep -o '"loss":[^,]*' "$2.jsonl" | cut -d: -f2) <(grep -o '"loss":[^,]*' "$3.jsonl" | cut -d: -f2) |
-        awk '{ d = $1 - $2; if (d < 0) d = -d; if (NF == 2 && d <= 0.02 * $1) n++ } END { print n + 0 }')" "$4"
-}
-
 wide="--num-layers 2 --hidden-size 128 --num-attention-heads 2 --ffn-hidden-size 256"
 gpt="$gpt $wide" mixtral="$mixtral $wide --group-query-attention --num-query-groups 2 --num-experts 4
     --moe-ffn-hidden-size 128"

@@ -290,7 +290,8 @@ static void gradients_are_slopes(void **st)
 static size_t gradients_in(const struct kind *k, int format, bool tensorwise, float *to)
 {
     struct model *m = opened_as(k, true, (struct model_run){
-        .dt = DTYPE_BF16, .fp8 = {.format = format, .tensorwise = tensorwise, .history = 1, .recent = true},
+        .dt = DTYPE_BF16,
+        .fp8 = {.format = format, .recipe = tensorwise ? FP8_TENSORWISE : FP8_DELAYED, .history = 1, .recent = true},
     });
     size_t n = 0;
 
