@@ -98,6 +98,15 @@ int spill_flush(struct spill *s, struct err *e)
     return 0;
 }
 
+int spill_rewind(struct spill *s, struct err *e)
+{
+    if (s->fd >= 0 && (ftruncate(s->fd, 0) < 0 || lseek(s->fd, 0, SEEK_SET) < 0))
+        return err_sys(e, ERR_IO, "cannot empty a temporary file");
+    s->used = 0;
+    s->size = 0;
+    return 0;
+}
+
 int spill_write(const struct spill *s, uint64_t offset, const void *p, size_t n, struct err *e)
 {
     const char *from = p;

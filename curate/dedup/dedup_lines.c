@@ -5,10 +5,11 @@
 
 #include "base/json.h"
 #include "base/spill.h"
+#include "curate/dedup/dedup_note.h"
 #include "curate/dedup/dedup_text.h"
 #include "curate/dedup/dedup_units.h"
 
-enum { COUNTS = 1 << 16 };
+enum { COUNTS = 1 << 16, KEYS = 256 /* that are read at a time */ };
 
 /* What the names in the options mean, and the presets made of them. */
 static const struct {
@@ -33,8 +34,10 @@ struct lines {
     enum dedup_form form;
     int span;
     uint32_t over;
-    bool keep_none, drop_empty;
+    enum dedup_rule rule;
+    bool drop_empty;
     int64_t min_length;
+    const char *dir;
     struct dedup_left least;
     struct dedup_units *units;
     struct spill counts; /* units of each document, 32 bits */
@@ -42,55 +45,95 @@ struct lines {
     struct dedup_struck struck;
 };
 
+struct thread {
+    struct dedup_text text; /* first */
+    struct dedup_note note;
+};
+
+static int lines_thread_open(void *stage, void **thread, struct err *e)
+{
+    const struct lines *l = stage;
+
+    TRY(dedup_text_thread(thread, sizeof(struct thread), e));
+    ((struct thread *)*thread)->note = (struct dedup_note){.file.fd = -1, .dir = l->dir};
+    return 0;
+}
+
+static void lines_thread_close(void *stage, void *thread)
+{
+    struct thread *t = thread;
+
+    (void)stage;
+    dedup_text_close(&t->text);
+    dedup_note_close(&t->note);
+    free(t);
+}
+
+static int put_key(void *to, const struct hash128 *key, struct span form, struct err *e)
+{
+    (void)form;
+    return dedup_note_put(to, key, sizeof *key, e);
+}
+
 /* The note: a key for each unit. */
 static int lines_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note,
                       struct err *e)
 {
     const struct lines *l = stage;
-    struct dedup_striker *w = thread;
-    struct hash128 *key;
-    int64_t n;
+    struct thread *t = thread;
+    struct dedup_keys keys = {l->unit, l->form, l->span, l->min_length, false, put_key, &t->note};
 
     if (l->drop_empty && !d->text.n)
         return verdict_drop(v, &dedup_text_rules[NOTHING_LEFT], 0, NAN);
-    TRY(dedup_text_cut(&w->text, d->text, l->unit, e));
-    w->text.apart = l->over > 1; /* they count */
-    key = arena_alloc(d->arena, (w->text.n + 1) * sizeof *key);
-    if (!key)
-        return err_set(e, ERR_NOMEM, "out of memory for %zu units of a text", w->text.n);
-    n = dedup_text_keys(&w->text, d->text, l->form, l->span, l->min_length, key, e);
-    if (n < 0)
-        return (int)n;
-    *note = (struct span){(const char *)key, (size_t)n * sizeof *key};
+    dedup_note_begin(&t->note, d);
+    TRY(dedup_text_keys(&t->text, d->text, &keys, e));
+    return dedup_note_end(&t->note, d->arena, note, e);
+}
+
+static int add_units(struct lines *l, const struct hash128 *key, size_t n, struct err *e)
+{
+    for (size_t i = 0; i < n; i++)
+        TRY(key[i].hi ? dedup_units_add(l->units, key[i], e) : dedup_units_add_unmarked(l->units, e));
     return 0;
+}
+
+/* The units of a note. */
+static int add_note(struct lines *l, struct dedup_note_reader *r, uint32_t *n, struct err *e)
+{
+    struct hash128 key[KEYS];
+    size_t got;
+
+    do {
+        TRY(dedup_note_next(r, key, sizeof key, &got, e));
+        TRY(add_units(l, key, got / sizeof *key, e));
+        *n += (uint32_t)(got / sizeof *key);
+    } while (got == sizeof key);
+    return dedup_note_done(r, e);
 }
 
 static int lines_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
                         struct err *e)
 {
     struct lines *l = stage;
-    const struct hash128 *key = (const void *)note.p;
-    uint32_t n = (uint32_t)(note.n / sizeof *key);
+    struct dedup_note_reader r;
+    uint32_t n = 0;
+    int rc = dedup_note_open(&r, note, e);
 
     (void)v;
     (void)reply;
     (void)a;
-    for (uint32_t i = 0; i < n; i++) {
-        if (key[i].hi > 1)
-            TRY(dedup_units_add(l->units, key[i], e));
-        else if (key[i].hi)
-            TRY(dedup_units_add_marked(l->units, e));
-        else
-            TRY(dedup_units_add_unmarked(l->units, e));
-    }
-    return spill_put(&l->counts, &n, sizeof n, e);
+    dedup_units_next_doc(l->units);
+    if (rc == 0)
+        rc = add_note(l, &r, &n, e);
+    dedup_note_reader_close(&r);
+    return rc < 0 ? rc : spill_put(&l->counts, &n, sizeof n, e);
 }
 
 static int lines_resolve(void *stage, int jobs, struct err *e)
 {
     struct lines *l = stage;
 
-    TRY(dedup_units_resolve(l->units, l->keep_none, l->over, jobs, e));
+    TRY(dedup_units_resolve(l->units, l->rule, l->over, jobs, e));
     TRY(spill_flush(&l->counts, e));
     return spill_reader_open(&l->judged, &l->counts, 0, l->counts.size, COUNTS, e);
 }
@@ -119,17 +162,16 @@ static int lines_apply(void *stage, void *thread, struct doc *d, struct span rep
                        struct err *e)
 {
     struct lines *l = stage;
-    struct dedup_striker *w = thread;
-    struct dedup_text *t = &w->text;
-    size_t kept;
+    struct thread *t = thread;
+    struct dedup_strike strike = {l->unit, l->span, reply};
+    char *text = doc_text_bytes(d);
+    uint64_t struck;
+    size_t n;
 
-    TRY(dedup_striker_cut(w, d->text, l->unit, e));
-    for (size_t i = 0; i < reply.n; i++)
-        for (size_t k = i; reply.p[i] && k < i + (size_t)l->span && k < t->n; k++)
-            w->drop[k] = 1;
-    if (dedup_text_join(t, d->text, l->unit, w->drop, &w->out, &kept) < 0)
+    if (!text)
         return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", d->text.n);
-    return dedup_text_replace(t, d, buf_span(&w->out), t->n - kept, &l->least, &l->struck, v, e);
+    TRY(dedup_text_strike(&t->text, d->text, &strike, text, &n, &struck, e));
+    return dedup_text_replace(&t->text, d, (struct span){text, n}, struck, &l->least, &l->struck, v, e);
 }
 
 static int lines_stats(void *stage, struct buf *json)
@@ -154,8 +196,8 @@ static void lines_close(void *stage)
 
 static const struct stage_ops lines_ops = {
     .name = "dedup lines",
-    .thread_open = dedup_striker_open,
-    .thread_close = dedup_striker_close,
+    .thread_open = lines_thread_open,
+    .thread_close = lines_thread_close,
     .work = lines_work,
     .commit = lines_commit,
     .resolve = lines_resolve,
@@ -181,8 +223,9 @@ int dedup_lines_stage_open(struct stage *st, const struct dedup_lines_conf *c, s
     l->counts.fd = -1;
     l->unit = units[unit - 1].unit;
     l->span = units[unit - 1].span;
-    l->keep_none = (c->keep ? c->keep : p->keep) == NONE;
     l->over = (uint32_t)c->over;
+    l->rule = (c->keep ? c->keep : p->keep) == FIRST ? DEDUP_FIRST : l->over > 1 ? DEDUP_NONE : DEDUP_DOCS_ONE;
+    l->dir = c->dir;
     l->form = (enum dedup_form)((c->match ? c->match : p->match) - 1);
     l->drop_empty = p->drop_empty;
     l->min_length = c->min_length >= 0 ? c->min_length : p->min_length;

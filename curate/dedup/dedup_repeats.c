@@ -244,7 +244,7 @@ static int make_ranges(struct repeats *r, struct err *e)
 
 int repeats_resolve(struct repeats *r, int jobs, struct err *e)
 {
-    TRY(dedup_units_resolve(r->units, true, 1, jobs, e));
+    TRY(dedup_units_resolve(r->units, DEDUP_NONE, 1, jobs, e));
     TRY(collect(r, e));
     r->tally.candidates = r->cand.n;
     TRY(candidates_sort(&r->cand, jobs, e));

@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "curate/dedup/dedup_members.h"
+#include "curate/dedup/dedup_note.h"
 #include "curate/dedup/dedup_template_list.h"
 #include "curate/dedup/dedup_text.h"
 #include "curate/dedup/dedup_units.h"
@@ -15,19 +16,19 @@
 /* Bytes read at a time; of a bound on memory, what is for counting, and for buffers of files. */
 enum { READ = 1 << 18, COUNTING = 2, BUFFERS = 16 };
 
-/* Lines are numbered in the order of the documents, each once a document; those that came to a rank to be counted there, in the
- * order of the ranks. */
+/* Lines are numbered in the order of the documents; those that came to a rank to be counted there, in the order of the ranks. */
 struct templates {
     struct comm *c; /* NULL: this process is alone */
     const char *dir, *path; /* path: of the report; NULL: none */
+    bool whole;             /* texts are asked for after lines were left out */
     int64_t memory;
     uint32_t least;            /* documents that have a line of a template */
     struct dedup_units *units; /* the lines that are counted here */
-    struct spill docs;         /* of each document how many lines it has, and of each line which one, from 1, of the document is
-                                  the first like it; 0: it is not counted */
+    struct spill docs;         /* struct lines of each document */
     struct spill_reader docs_in;
     struct rank_files out; /* lines, to the rank that counts them; alone: for the report */
     uint64_t own;          /* lines of this rank's documents */
+    uint64_t doc, *doc_to; /* documents so far; of ranks: that of the last line that went to each */
     struct spill_map bits; /* of ranks: which of these are of a template */
     uint64_t read;         /*   up to there */
     struct members found;  /* lines of templates: the number of the first of each, and how many documents have it */
@@ -35,135 +36,136 @@ struct templates {
     struct file_group files;
 };
 
-/* ---- notes ---- */
-
-/* A note: how many lines there are; the key of each, as dedup_text_keys gives it; and for a report the simplified text of each
- * that is counted, behind its length. */
-struct head {
-    uint64_t n, unused;
+/* Of a document: how many lines it has, and how many of these are counted. */
+struct lines {
+    uint32_t all, counted;
 };
 
-static bool is_counted(const struct hash128 *key)
+/* ---- notes ---- */
+
+struct thread {
+    struct dedup_text text; /* first */
+    struct dedup_note note;
+    bool forms; /* of the text in hand: simplified lines are noted too */
+};
+
+static int templates_thread_open(void *stage, void **thread, struct err *e)
 {
-    return key->hi > 1;
-}
+    const struct templates *t = stage;
+    struct thread *w;
 
-/* The simplified text of line i. */
-static struct span form_of(const struct dedup_text *t, size_t i)
-{
-    size_t from = i ? t->form_end[i - 1] + 1 : 0;
-
-    return (struct span){t->form.p + from, t->form_end[i] - from};
-}
-
-static size_t forms_size(const struct dedup_text *t, const struct hash128 *key)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < t->n; i++)
-        n += is_counted(&key[i]) ? sizeof(uint64_t) + form_of(t, i).n : 0;
-    return n;
-}
-
-static void put_forms(const struct dedup_text *t, const struct hash128 *key, char *to)
-{
-    for (size_t i = 0; i < t->n; i++) {
-        struct span form = form_of(t, i);
-        uint64_t n = form.n;
-
-        if (!is_counted(&key[i]))
-            continue;
-        memcpy(to, &n, sizeof n);
-        memcpy(to + sizeof n, form.p, form.n);
-        to += sizeof n + form.n;
-    }
-}
-
-static int make_note(const struct templates *t, const struct dedup_text *text, const struct hash128 *key, struct arena *a,
-                     struct span *note, struct err *e)
-{
-    size_t keys = text->n * sizeof *key, n = sizeof(struct head) + keys + (t->path ? forms_size(text, key) : 0);
-    struct head *head = arena_alloc(a, n);
-
-    if (!head)
-        return err_set(e, ERR_NOMEM, "out of memory for %zu lines of a text", text->n);
-    *head = (struct head){text->n, 0};
-    memcpy(head + 1, key, keys);
-    if (t->path)
-        put_forms(text, key, (char *)(head + 1) + keys);
-    *note = (struct span){(const char *)head, n};
+    TRY(dedup_text_thread(thread, sizeof *w, e));
+    w = *thread;
+    w->note = (struct dedup_note){.file.fd = -1, .dir = t->dir};
+    w->forms = t->path;
     return 0;
+}
+
+static void templates_thread_close(void *stage, void *thread)
+{
+    struct thread *w = thread;
+
+    (void)stage;
+    dedup_text_close(&w->text);
+    dedup_note_close(&w->note);
+    free(w);
+}
+
+/* A line in a note: its key, as dedup_text_keys gives it; for a report the length and bytes of the simplified text of one that
+ * is counted. */
+static int note_line(void *thread, const struct hash128 *key, struct span form, struct err *e)
+{
+    struct thread *w = thread;
+    uint64_t n = form.n;
+
+    TRY(dedup_note_put(&w->note, key, sizeof *key, e));
+    if (!w->forms || !key->hi)
+        return 0;
+    TRY(dedup_note_put(&w->note, &n, sizeof n, e));
+    return dedup_note_put(&w->note, form.p, form.n, e);
 }
 
 static int templates_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
-    struct dedup_striker *w = thread;
-    struct hash128 *key;
-    int64_t rc;
+    struct thread *w = thread;
+    struct dedup_keys keys = {DEDUP_LINE, DEDUP_SIMPLE, 1, 1, w->forms, note_line, w};
 
-    (void)v;
-    TRY(dedup_text_cut(&w->text, d->text, DEDUP_LINE, e));
-    key = calloc(w->text.n + 1, sizeof *key);
-    if (!key)
-        return err_set(e, ERR_NOMEM, "out of memory for %zu lines of a text", w->text.n);
-    rc = dedup_text_keys(&w->text, d->text, DEDUP_SIMPLE, 1, 1, key, e);
-    if (rc >= 0)
-        rc = make_note(stage, &w->text, key, d->arena, note, e);
-    free(key);
-    return (int)rc;
+    (void)stage, (void)v;
+    dedup_note_begin(&w->note, d);
+    TRY(dedup_text_keys(&w->text, d->text, &keys, e));
+    return dedup_note_end(&w->note, d->arena, note, e);
 }
 
 /* ---- one after the other ---- */
 
-/* A line that is counted, as a parcel: its number, its key and its simplified text. */
-static int put_line(struct templates *t, int to, const struct hash128 *key, struct span form, struct err *e)
-{
-    struct parcel h = {t->own, sizeof *key + form.n};
+/* In the number of a line that is counted elsewhere: it is the first of its document that goes there. */
+#define OTHER_DOC (UINT64_C(1) << 63)
 
+/* A line that is counted, as a parcel: its number, its key and its simplified text, of which n bytes are next in the note. */
+static int put_line(struct templates *t, int to, const struct hash128 *key, struct dedup_note_reader *r, uint64_t n, struct err *e)
+{
+    struct parcel h = {t->own | (t->c && t->doc_to[to] != t->doc ? OTHER_DOC : 0), sizeof *key + n};
+    char bytes[4096];
+
+    if (t->c)
+        t->doc_to[to] = t->doc;
     TRY(spill_put(&t->out.file[to], &h, sizeof h, e));
     TRY(spill_put(&t->out.file[to], key, sizeof *key, e));
-    return spill_put(&t->out.file[to], form.p, form.n, e);
+    for (size_t got; n; n -= got) {
+        TRY(dedup_note_next(r, bytes, n < sizeof bytes ? n : sizeof bytes, &got, e));
+        if (!got)
+            return err_set(e, ERR_IO, "a note is cut off");
+        TRY(spill_put(&t->out.file[to], bytes, got, e));
+    }
+    return 0;
 }
 
-static int add_line(struct templates *t, const struct hash128 *key, struct span form, struct err *e)
+/* A line that is counted, and the rest of it in the note. */
+static int add_line(struct templates *t, const struct hash128 *key, struct dedup_note_reader *r, struct err *e)
 {
+    uint64_t n = 0;
+    size_t got;
+
+    if (t->path)
+        TRY(dedup_note_next(r, &n, sizeof n, &got, e));
     if (t->c)
-        TRY(put_line(t, rank_key_owner(t->c, hash_mix64(key->lo)), key, form, e));
-    else
-        TRY(dedup_units_add(t->units, *key, e));
-    if (!t->c && t->path)
-        TRY(put_line(t, 0, key, form, e));
-    t->own++;
-    return 0;
+        return put_line(t, rank_key_owner(t->c, hash_mix64(key->lo)), key, r, n, e);
+    TRY(dedup_units_add(t->units, *key, e));
+    return t->path ? put_line(t, 0, key, r, n, e) : 0;
+}
+
+/* The lines of a note. */
+static int add_lines(struct templates *t, struct dedup_note_reader *r, struct lines *lines, struct err *e)
+{
+    struct hash128 key;
+    size_t got;
+
+    for (;; t->own++, lines->all++) {
+        TRY(dedup_note_next(r, &key, sizeof key, &got, e));
+        if (got < sizeof key)
+            return dedup_note_done(r, e);
+        lines->counted += key.hi != 0;
+        if (key.hi)
+            TRY(add_line(t, &key, r, e));
+        else if (!t->c)
+            TRY(dedup_units_add_unmarked(t->units, e));
+    }
 }
 
 static int templates_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
 {
     struct templates *t = stage;
-    const struct head *head = (const void *)note.p;
-    const struct hash128 *key = (const void *)(head + 1);
-    const char *at = (const char *)(key + head->n);
-    uint32_t first = (uint32_t)head->n;
+    struct dedup_note_reader r;
+    struct lines lines = {0};
+    int rc = dedup_note_open(&r, note, e);
 
     (void)v, (void)reply, (void)a;
-    TRY(spill_put(&t->docs, &first, sizeof first, e));
-    for (uint32_t i = 0; i < head->n; i++) {
-        struct span form = {at, 0};
-
-        first = !key[i].hi ? 0 : is_counted(&key[i]) ? i + 1 : (uint32_t)key[i].lo + 1;
-        TRY(spill_put(&t->docs, &first, sizeof first, e));
-        if (!is_counted(&key[i]))
-            continue;
-        if (t->path) {
-            uint64_t n;
-
-            memcpy(&n, at, sizeof n);
-            form = (struct span){at + sizeof n, n};
-            at += sizeof n + n;
-        }
-        TRY(add_line(t, &key[i], form, e));
-    }
-    return 0;
+    t->doc++;
+    dedup_units_next_doc(t->units);
+    if (rc == 0)
+        rc = add_lines(t, &r, &lines, e);
+    dedup_note_reader_close(&r);
+    return rc < 0 ? rc : spill_put(&t->docs, &lines, sizeof lines, e);
 }
 
 /* ---- counting ---- */
@@ -181,7 +183,9 @@ static int take_found(void *to, uint64_t line, uint32_t docs, struct err *e)
 static int count_lines(struct templates *t, int jobs, struct err *e)
 {
     dedup_units_tell(t->units, take_found, t);
-    return dedup_units_resolve(t->units, true, t->least - 1, jobs, e);
+    TRY(dedup_units_resolve(t->units, DEDUP_DOCS_NONE, t->least - 1, jobs, e));
+    t->count.lines = dedup_units_counted(t->units);
+    return 0;
 }
 
 /* What is done with each line that is counted here: its number on the rank from which it came, its key and text. */
@@ -212,8 +216,10 @@ static int take_line(struct templates *t, int from, const struct parcel *h, stru
 {
     struct hash128 key;
 
-    (void)from, (void)h, (void)arg;
+    (void)from, (void)arg;
     memcpy(&key, line.p, sizeof key);
+    if (h->number & OTHER_DOC)
+        dedup_units_next_doc(t->units);
     return dedup_units_add(t->units, key, e);
 }
 
@@ -221,11 +227,12 @@ static int take_line(struct templates *t, int from, const struct parcel *h, stru
 static int put_answer(struct templates *t, int from, const struct parcel *h, struct span line, void *arg, struct err *e)
 {
     struct rank_files *back = arg;
+    uint64_t number = h->number & ~OTHER_DOC;
     uint8_t mark;
 
     (void)line;
     dedup_units_next(t->units, 1, &mark);
-    return mark ? spill_put(&back->file[from], &h->number, sizeof h->number, e) : 0;
+    return mark ? spill_put(&back->file[from], &number, sizeof number, e) : 0;
 }
 
 static int take_answers(void *to, int from, struct span bytes, struct err *e)
@@ -282,16 +289,17 @@ static int count_with_ranks(struct templates *t, struct rank_files *in, int jobs
 /* Lines of templates among all that are counted here, on their way into a list. */
 struct listing {
     struct template_list list;
-    uint64_t line, at; /* the next line; of those found the next one */
+    uint64_t line, at; /* of ranks: the next line; of those found the next one */
     struct member next;
 };
 
 static int list_line(struct templates *t, int from, const struct parcel *h, struct span line, void *arg, struct err *e)
 {
     struct listing *l = arg;
+    uint64_t number = t->c ? l->line++ : h->number;
 
-    (void)from, (void)h;
-    if (l->at == t->found.n || l->line++ != member_first(&l->next))
+    (void)from;
+    if (l->at == t->found.n || number != member_first(&l->next))
         return 0;
     line = (struct span){line.p + sizeof(struct hash128), line.n - sizeof(struct hash128)};
     TRY(template_list_add(&l->list, member_second(&l->next), line, e));
@@ -401,7 +409,6 @@ static int templates_resolve(void *stage, int jobs, struct err *e)
     struct rank_files in = {0};
     int rc;
 
-    t->count.lines = t->own;
     TRY(rank_files_flush(&t->out, e));
     rc = t->c ? count_with_ranks(t, &in, jobs, e) : count_lines(t, jobs, e);
     if (rc == 0 && t->path)
@@ -421,55 +428,51 @@ static int templates_finish(void *stage, struct file_group *files, struct err *e
     return file_group_join(files, &t->files, e);
 }
 
-/* Whether the next line of this rank's documents is of a template. */
-static uint8_t next_mark(struct templates *t)
+/* Which of the next n lines of this rank's documents are of a template. */
+static void next_marks(struct templates *t, size_t n, uint8_t *mark)
 {
-    uint8_t mark;
-
-    if (t->c)
-        mark = t->bits.p[t->read / 8] >> (t->read & 7) & 1;
-    else
-        dedup_units_next(t->units, 1, &mark);
-    t->read++;
-    return mark;
+    if (!t->c)
+        dedup_units_next(t->units, n, mark);
+    for (size_t i = 0; i < n && t->c; i++, t->read++)
+        mark[i] = t->bits.p[t->read / 8] >> (t->read & 7) & 1;
 }
 
 /* The reply: a byte for each line, 1 if it is left out.  None if there is no such line, or no other. */
 static int templates_judge(void *stage, uint64_t n, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
 {
     struct templates *t = stage;
-    uint32_t count, *first;
-    bool out = false, left = false;
+    struct lines lines;
+    uint32_t out = 0;
     uint8_t *mark;
 
     (void)n, (void)v;
-    TRY(spill_next(&t->docs_in, &count, sizeof count, e));
-    first = arena_alloc(a, (count + 1u) * (sizeof *first + 1));
-    if (!first)
-        return err_set(e, ERR_NOMEM, "out of memory for %u lines of a text", count);
-    mark = (uint8_t *)(first + count);
-    TRY(spill_next(&t->docs_in, first, count * sizeof *first, e));
-    for (uint32_t i = 0; i < count; i++) {
-        mark[i] = !first[i] ? 0 : first[i] == i + 1 ? next_mark(t) : mark[first[i] - 1];
-        out |= mark[i];
-        left |= first[i] && !mark[i];
-    }
-    if (out && left)
-        *reply = (struct span){(const char *)mark, count};
+    TRY(spill_next(&t->docs_in, &lines, sizeof lines, e));
+    mark = arena_alloc(a, lines.all + 1u);
+    if (!mark)
+        return err_set(e, ERR_NOMEM, "out of memory for %u lines of a text", lines.all);
+    next_marks(t, lines.all, mark);
+    for (uint32_t i = 0; i < lines.all; i++)
+        out += mark[i];
+    if (out && out < lines.counted)
+        *reply = (struct span){(const char *)mark, lines.all};
     return 0;
 }
 
 static int templates_apply(void *stage, void *thread, struct doc *d, struct span reply, struct verdict *v, struct err *e)
 {
-    struct dedup_striker *w = thread;
-    size_t kept;
+    const struct templates *t = stage;
+    struct thread *w = thread;
+    struct dedup_strike strike = {DEDUP_LINE, 1, reply};
+    char *to = t->whole ? arena_alloc(d->arena, d->text.n) : doc_text_bytes(d);
+    uint64_t struck;
+    size_t n;
 
-    (void)stage, (void)v;
-    TRY(dedup_striker_cut(w, d->text, DEDUP_LINE, e));
-    memcpy(w->drop, reply.p, reply.n < w->text.n ? reply.n : w->text.n);
-    if (dedup_text_join(&w->text, d->text, DEDUP_LINE, w->drop, &w->out, &kept) == 0)
-        d->compared = arena_dup(d->arena, buf_span(&w->out));
-    return d->compared.p ? 0 : err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", d->text.n);
+    (void)v;
+    if (!to)
+        return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", d->text.n);
+    TRY(dedup_text_strike(&w->text, d->text, &strike, to, &n, &struck, e));
+    d->compared = (struct span){to, n};
+    return 0;
 }
 
 static int templates_stats(void *stage, struct buf *json)
@@ -492,6 +495,7 @@ static void templates_close(void *stage)
     spill_close(&t->docs);
     rank_files_close(&t->out);
     spill_map_close(&t->bits);
+    free(t->doc_to);
     members_close(&t->found);
     file_group_abort(&t->files);
     free(t);
@@ -499,8 +503,8 @@ static void templates_close(void *stage)
 
 static const struct stage_ops templates_ops = {
     .name = "dedup templates",
-    .thread_open = dedup_striker_open,
-    .thread_close = dedup_striker_close,
+    .thread_open = templates_thread_open,
+    .thread_close = templates_thread_close,
     .work = templates_work,
     .commit = templates_commit,
     .resolve = templates_resolve,
@@ -517,6 +521,9 @@ static int open_files(struct templates *t, struct err *e)
 {
     static const struct comm alone = {.size = 1};
 
+    t->doc_to = calloc(t->c ? (size_t)t->c->size : 1, sizeof *t->doc_to);
+    if (!t->doc_to)
+        return err_set(e, ERR_NOMEM, "out of memory");
     TRY(dedup_units_open(&t->units, t->dir, t->memory / COUNTING, e));
     TRY(rank_files_open(&t->out, t->c ? t->c : &alone, t->dir, t->memory / BUFFERS, e));
     TRY(members_open(&t->found, (size_t)t->memory / BUFFERS / sizeof(struct member), t->dir, e));
@@ -534,7 +541,7 @@ int dedup_templates_ranks_open(struct stage *st, struct comm *c, const struct de
     t = calloc(1, sizeof *t);
     if (!t)
         return err_set(e, ERR_NOMEM, "out of memory");
-    *t = (struct templates){.c = c, .dir = conf->dir, .path = conf->templates, .least = (uint32_t)conf->strip_template,
+    *t = (struct templates){.c = c, .dir = conf->dir, .path = conf->templates, .whole = conf->report, .least = (uint32_t)conf->strip_template,
                             .memory = conf->memory ? conf->memory : DEDUP_FUZZY_MEMORY, .docs.fd = -1};
     rc = open_files(t, e);
     if (rc < 0) {

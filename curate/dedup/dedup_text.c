@@ -7,7 +7,8 @@
 #include "base/json.h"
 #include "curate/stream/stage.h"
 
-enum { MAX_TEXT = 1 << 28 };
+/* Bytes: of forms that are joined, what is there when old ones go; of a unit whose form is made in pieces, and of these. */
+enum { MAX_TEXT = 1 << 28, FORMS_MOST = 1 << 16, LONG_UNIT = 4 << 20, PIECE = 1 << 20 };
 
 int dedup_text_open(struct dedup_text *t, struct err *e)
 {
@@ -32,120 +33,110 @@ void dedup_text_close(struct dedup_text *t)
 {
     words_free(&t->words);
     shingler_free(t->simple);
-    free(t->piece);
     free(t->ends);
-    free(t->form_end);
+    buf_free(&t->ccnet);
     buf_free(&t->form);
-}
-
-int dedup_striker_open(void *stage, void **thread, struct err *e)
-{
-    (void)stage;
-    return dedup_text_thread(thread, sizeof(struct dedup_striker), e);
-}
-
-void dedup_striker_close(void *stage, void *thread)
-{
-    struct dedup_striker *s = thread;
-
-    (void)stage;
-    dedup_text_close(&s->text);
-    buf_free(&s->out);
-    free(s->drop);
-    free(s);
-}
-
-int dedup_striker_cut(struct dedup_striker *s, struct span text, enum dedup_unit unit, struct err *e)
-{
-    TRY(dedup_text_cut(&s->text, text, unit, e));
-    if (mem_room(&s->drop, &s->cap, s->text.n + 1, 1) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for %zu pieces of a text", s->text.n);
-    memset(s->drop, 0, s->text.n);
-    return 0;
 }
 
 /* ---- cutting ---- */
 
-static int add(struct dedup_text *t, size_t gap, size_t from, size_t to)
+static bool is_blank(struct span s)
 {
-    TRY(mem_grow(&t->piece, &t->cap, t->n + 1, sizeof *t->piece));
-    t->piece[t->n++] = (struct text_unit){(uint32_t)gap, (uint32_t)from, (uint32_t)to};
-    return 0;
+    return !chars_strip(s).n;
 }
 
-static int cut_lines(struct dedup_text *t, struct span text)
+static struct span part_of(struct span text, size_t from, size_t to)
 {
-    size_t from = 0, gap = 0;
+    return (struct span){text.p + from, to - from};
+}
 
-    for (;;) {
-        const char *p = from < text.n ? memchr(text.p + from, '\n', text.n - from) : NULL;
-        size_t to = p ? (size_t)(p - text.p) : text.n;
-        TRY(add(t, gap, from, to));
-        if (!p)
-            return 0;
-        gap = to;
-        from = to + 1;
-    }
+/* Where the line ends that begins at t->at, before the end of the text; false: there is no newline behind it. */
+static bool line_end(const struct dedup_text *t, size_t *to)
+{
+    const char *p = t->at < t->text.n ? memchr(t->text.p + t->at, '\n', t->text.n - t->at) : NULL;
+
+    *to = p ? (size_t)(p - t->text.p) : t->text.n;
+    return p;
+}
+
+static bool next_line(struct dedup_text *t, struct text_unit *u)
+{
+    size_t to;
+
+    if (t->ended)
+        return false;
+    t->ended = !line_end(t, &to);
+    *u = (struct text_unit){(uint32_t)t->gap, (uint32_t)t->at, (uint32_t)to};
+    t->gap = to;
+    t->at = to + 1;
+    return true;
 }
 
 /* Runs of lines that are not blank, without the last one's newline. */
-static int cut_paragraphs(struct dedup_text *t, struct span text)
+static bool next_paragraph(struct dedup_text *t, struct text_unit *u)
 {
-    size_t at = 0, gap = 0, from = SIZE_MAX, to = 0;
+    size_t from = SIZE_MAX, to = 0, end;
+    bool blank = true;
 
-    while (at < text.n) {
-        const char *p = memchr(text.p + at, '\n', text.n - at);
-        size_t end = p ? (size_t)(p - text.p) : text.n;
-        struct span line = {text.p + at, end - at};
-        if (chars_strip(line).n) {
-            from = from == SIZE_MAX ? at : from;
+    while (t->at < t->text.n && (!blank || from == SIZE_MAX)) {
+        line_end(t, &end);
+        blank = is_blank(part_of(t->text, t->at, end));
+        if (!blank) {
+            from = from == SIZE_MAX ? t->at : from;
             to = end;
-        } else if (from != SIZE_MAX) {
-            TRY(add(t, gap, from, to));
-            gap = to;
-            from = SIZE_MAX;
         }
-        at = end + 1;
+        t->at = end + 1;
     }
-    return from != SIZE_MAX ? add(t, gap, from, to) : 0;
+    if (from == SIZE_MAX)
+        return false;
+    *u = (struct text_unit){(uint32_t)t->gap, (uint32_t)from, (uint32_t)to};
+    t->gap = to;
+    return true;
 }
 
-static int cut_sentences(struct dedup_text *t, struct span text, struct err *e)
+static bool next_sentence(struct dedup_text *t, struct text_unit *u)
 {
-    size_t n, from = 0;
+    if (t->end == t->n_ends)
+        return false;
+    *u = (struct text_unit){(uint32_t)t->gap, (uint32_t)t->gap, t->ends[t->end]};
+    t->gap = t->ends[t->end++];
+    return true;
+}
 
-    TRY(words_split(&t->words, text, e));
+static int find_sentences(struct dedup_text *t, struct err *e)
+{
+    TRY(words_split(&t->words, t->text, e));
     TRY(mem_grow(&t->ends, &t->ends_cap, t->words.n + 2, sizeof *t->ends));
-    n = words_sentences(&t->words, text, t->ends);
-    for (size_t i = 0; i < n; i++) {
-        TRY(add(t, from, from, t->ends[i]));
-        from = t->ends[i];
-    }
+    t->n_ends = words_sentences(&t->words, t->text, t->ends);
     return 0;
 }
 
-int dedup_text_cut(struct dedup_text *t, struct span text, enum dedup_unit unit, struct err *e)
+int dedup_text_begin(struct dedup_text *t, struct span text, enum dedup_unit unit, struct err *e)
 {
-    int rc;
+    int rc = 0;
 
     if (text.n >= MAX_TEXT)
         return err_set(e, ERR_LIMIT, "a text of %zu bytes is too long to take apart", text.n);
-    t->n = 0;
-    rc = !text.n ? 0
-         : unit == DEDUP_LINE ? cut_lines(t, text)
-         : unit == DEDUP_PARAGRAPH ? cut_paragraphs(t, text)
-                                   : cut_sentences(t, text, e);
-    t->tail = unit == DEDUP_SENTENCE ? text.n : t->n ? t->piece[t->n - 1].to : 0;
+    t->text = text;
+    t->at = t->gap = t->n_ends = t->end = 0;
+    t->ended = !text.n;
+    if (unit == DEDUP_SENTENCE && text.n)
+        rc = find_sentences(t, e);
     return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for the parts of a text") : rc;
+}
+
+bool dedup_text_next(struct dedup_text *t, enum dedup_unit unit, struct text_unit *u)
+{
+    return unit == DEDUP_LINE ? next_line(t, u) : unit == DEDUP_PARAGRAPH ? next_paragraph(t, u) : next_sentence(t, u);
 }
 
 /* ---- normal forms ---- */
 
-/* Appends the form of a stripped text. */
-static int ccnet_form(struct span text, struct buf *out)
+/* Appends the form of [from, to) of a stripped text, whole characters. */
+static int ccnet_form(struct span text, size_t from, size_t to, struct buf *out)
 {
-    TRY(buf_reserve(out, 2 * text.n + 4)); /* lower case: at most 3 bytes for 2 */
-    for (size_t i = 0; i < text.n;) {
+    TRY(buf_reserve(out, 2 * (to - from) + 4)); /* lower case: at most 3 bytes for 2 */
+    for (size_t i = from; i < to;) {
         unsigned char c = (unsigned char)text.p[i];
         uint32_t low;
         int n;
@@ -173,106 +164,196 @@ static int ccnet_form(struct span text, struct buf *out)
     return 0;
 }
 
-/* Appends the normal form of one piece to t->form. */
-static int put_form(struct dedup_text *t, struct span s, enum dedup_form form, struct err *e)
+/* The normal form of a unit: itself, or valid until the next one. */
+static int form_of(struct dedup_text *t, struct span s, enum dedup_form form, struct span *out, struct err *e)
 {
-    struct span simple;
-
+    *out = s;
     if (form == DEDUP_RAW)
-        return buf_put_span(&t->form, s);
-    if (form == DEDUP_CCNET)
-        return ccnet_form(chars_strip(s), &t->form);
-    TRY(shingler_simplify(t->simple, s, &simple, e));
-    return buf_put_span(&t->form, simple);
+        return 0;
+    if (form == DEDUP_SIMPLE)
+        return shingler_simplify(t->simple, s, out, e);
+    buf_clear(&t->ccnet);
+    s = chars_strip(s);
+    TRY(ccnet_form(s, 0, s.n, &t->ccnet));
+    *out = buf_span(&t->ccnet);
+    return 0;
 }
 
-/* All forms, a space behind each. */
-static int put_forms(struct dedup_text *t, struct span text, enum dedup_form form, struct err *e)
+/* A key but for those of what is too short. */
+static struct hash128 key_of(struct hash128 hash, bool counts)
 {
-    TRY(mem_grow(&t->form_end, &t->form_cap, t->n, sizeof *t->form_end));
+    if (!counts)
+        return (struct hash128){0, 0};
+    hash.hi += hash.hi < 2 ? 2 : 0; /* 0 means something else, and 1 did */
+    return hash;
+}
+
+static struct hash128 short_key(struct span form, const struct dedup_keys *k)
+{
+    struct span count = k->form == DEDUP_RAW ? form : chars_strip(form);
+    bool counts = count.n >= (size_t)k->min && (k->min <= 1 || (int64_t)chars_count(count) >= k->min);
+
+    return key_of(counts ? hash_xxh3_128(form) : (struct hash128){0, 0}, counts);
+}
+
+/* The form of a long unit, as it is made in pieces: its hash, and its characters without white space at the ends. */
+struct long_form {
+    XXH3_state_t hash;
+    size_t chars, space; /* space: that may be at the end */
+};
+
+static void add_piece(struct long_form *f, struct span piece)
+{
+    struct span s = f->chars ? piece : chars_lstrip(piece);
+    size_t n = chars_rstrip(s).n;
+
+    XXH3_128bits_update(&f->hash, piece.p, piece.n);
+    if (n) {
+        f->chars += f->space + chars_count((struct span){s.p, n});
+        f->space = 0;
+    }
+    f->space += chars_count((struct span){s.p + n, s.n - n});
+}
+
+static int add_simple(struct dedup_text *t, struct span s, struct long_form *f, struct err *e)
+{
+    bool any = false;
+
+    for (size_t at = 0, next; at < s.n; at += next) {
+        struct span left = {s.p + at, s.n - at}, simple;
+
+        left.n = shingler_cut(t->simple, left, PIECE, &next);
+        TRY(shingler_simplify(t->simple, left, &simple, e));
+        if (simple.n && any)
+            add_piece(f, span_of(" "));
+        add_piece(f, simple);
+        any |= simple.n > 0;
+    }
+    return 0;
+}
+
+static int add_ccnet(struct dedup_text *t, struct span s, struct long_form *f)
+{
+    s = chars_strip(s);
+    for (size_t at = 0, to; at < s.n; at = to) {
+        for (to = at + PIECE < s.n ? at + PIECE : s.n; to < s.n && ((unsigned char)s.p[to] & 0xc0) == 0x80; to++)
+            ;
+        buf_clear(&t->ccnet);
+        TRY(ccnet_form(s, at, to, &t->ccnet));
+        add_piece(f, buf_span(&t->ccnet));
+    }
+    return 0;
+}
+
+static int long_key(struct dedup_text *t, struct span s, const struct dedup_keys *k, struct hash128 *key, struct err *e)
+{
+    struct long_form f = {.chars = 0};
+    XXH128_hash_t h;
+
+    XXH3_128bits_reset(&f.hash);
+    TRY(k->form == DEDUP_SIMPLE ? add_simple(t, s, &f, e) : add_ccnet(t, s, &f));
+    h = XXH3_128bits_digest(&f.hash);
+    *key = key_of((struct hash128){h.low64, h.high64}, f.chars >= (uint64_t)k->min);
+    return 0;
+}
+
+/* Of one unit. */
+static int unit_key(struct dedup_text *t, struct span s, const struct dedup_keys *k, struct err *e)
+{
+    struct span form = {0};
+    struct hash128 key;
+
+    if (s.n >= LONG_UNIT && k->form != DEDUP_RAW && !k->forms) {
+        TRY(long_key(t, s, k, &key, e));
+    } else {
+        TRY(form_of(t, s, k->form, &form, e));
+        key = short_key(form, k);
+    }
+    return k->take(k->to, &key, form, e);
+}
+
+/* Of k->span units, of which this is number i and the last: t->form has the forms of those before it, which begin at start[] of
+ * their number. */
+static int span_key(struct dedup_text *t, struct span s, size_t i, size_t *start, const struct dedup_keys *k, struct err *e)
+{
+    size_t span = (size_t)k->span, first = (i + 1) % span;
+    struct span form;
+    struct hash128 key;
+
+    if (i >= span && t->form.n > FORMS_MOST) {
+        size_t gone = start[first];
+
+        memmove(t->form.p, t->form.p + gone, t->form.n -= gone);
+        for (size_t at = 0; at < span; at++)
+            start[at] -= gone;
+    }
+    start[i % span] = t->form.n;
+    TRY(form_of(t, s, k->form, &form, e));
+    TRY(buf_put_span(&t->form, form));
+    if (i + 1 >= span) {
+        form = part_of(buf_span(&t->form), start[first], t->form.n);
+        key = short_key(form, k);
+        TRY(k->take(k->to, &key, form, e));
+    }
+    return buf_putc(&t->form, ' ');
+}
+
+int dedup_text_keys(struct dedup_text *t, struct span text, const struct dedup_keys *k, struct err *e)
+{
+    size_t start[DEDUP_SPAN_MOST] = {0};
+    struct text_unit u;
+    int rc = 0;
+
+    TRY(dedup_text_begin(t, text, k->unit, e));
+    while (k->span > 1 && t->n_ends &&
+           is_blank(part_of(text, t->n_ends > 1 ? t->ends[t->n_ends - 2] : 0, t->ends[t->n_ends - 1])))
+        t->n_ends--;
     buf_clear(&t->form);
-    for (size_t i = 0; i < t->n; i++) {
-        struct span s = {text.p + t->piece[i].from, t->piece[i].to - t->piece[i].from};
-        TRY(put_form(t, s, form, e));
-        t->form_end[i] = t->form.n;
-        TRY(buf_putc(&t->form, ' '));
+    for (size_t i = 0; rc == 0 && dedup_text_next(t, k->unit, &u); i++) {
+        struct span s = part_of(text, u.from, u.to);
+
+        rc = k->span > 1 ? span_key(t, s, i, start, k, e) : unit_key(t, s, k, e);
     }
-    return 0;
-}
-
-/* Replaces keys that came before, as key k, by {k, 1}. */
-static int settle_repeats(struct hash128 *key, size_t n)
-{
-    size_t cap = 16, at;
-    uint32_t *slot; /* number of the key, and one */
-
-    while (cap < 2 * n)
-        cap *= 2;
-    slot = calloc(cap, sizeof *slot);
-    if (!slot)
-        return ERR_NOMEM;
-    for (size_t i = 0; i < n; i++) {
-        if (!key[i].hi)
-            continue;
-        for (at = key[i].lo & (cap - 1); slot[at]; at = (at + 1) & (cap - 1))
-            if (key[slot[at] - 1].lo == key[i].lo && key[slot[at] - 1].hi == key[i].hi)
-                break;
-        if (slot[at])
-            key[i] = (struct hash128){slot[at] - 1, 1};
-        else
-            slot[at] = (uint32_t)i + 1;
+    if (text.n >= LONG_UNIT) {
+        shingler_give_back(t->simple);
+        buf_free(&t->ccnet);
     }
-    free(slot);
-    return 0;
-}
-
-int64_t dedup_text_keys(struct dedup_text *t, struct span text, enum dedup_form form, int span, int64_t min,
-                        struct hash128 *key, struct err *e)
-{
-    size_t n = t->n, units;
-    int rc = put_forms(t, text, form, e);
-
-    if (rc < 0)
-        return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for the parts of a text") : rc;
-    while (span > 1 && n && !chars_strip((struct span){text.p + t->piece[n - 1].from,
-                                                       t->piece[n - 1].to - t->piece[n - 1].from}).n)
-        n--;
-    units = n >= (size_t)span ? n - (size_t)span + 1 : 0;
-    for (size_t i = 0; i < units; i++) {
-        size_t from = i ? t->form_end[i - 1] + 1 : 0;
-        struct span s = {t->form.p + from, t->form_end[i + (size_t)span - 1] - from};
-        struct span count = form == DEDUP_RAW ? s : chars_strip(s);
-        bool counts = count.n >= (size_t)min && (min <= 1 || (int64_t)chars_count(count) >= min);
-        key[i] = counts ? hash_xxh3_128(s) : (struct hash128){0, 0};
-        if (counts && key[i].hi < 2)
-            key[i].hi += 2; /* those two mean something else */
-    }
-    if (!t->apart && settle_repeats(key, units) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for the parts of a text");
-    return (int64_t)units;
+    return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for the parts of a text") : rc;
 }
 
 /* ---- what is left ---- */
 
-int dedup_text_join(const struct dedup_text *t, struct span text, enum dedup_unit unit, const uint8_t *drop,
-                    struct buf *out, size_t *kept)
+int dedup_text_strike(struct dedup_text *t, struct span text, const struct dedup_strike *s, char *to, size_t *n,
+                      uint64_t *struck, struct err *e)
 {
-    buf_clear(out);
-    *kept = 0;
-    for (size_t i = 0; i < t->n; i++) {
-        const struct text_unit *p = &t->piece[i];
-        size_t from = *kept || i == 0 ? p->gap : p->from;
-        if (drop[i])
+    size_t goes = 0; /* units before that one */
+    struct text_unit u;
+    bool any = false;
+
+    *n = 0;
+    *struck = 0;
+    TRY(dedup_text_begin(t, text, s->unit, e));
+    for (size_t i = 0; dedup_text_next(t, s->unit, &u); i++) {
+        size_t from = any || i == 0 ? u.gap : u.from;
+
+        if (i < s->mark.n && s->mark.p[i])
+            goes = i + (size_t)s->span;
+        if (i < goes) {
+            ++*struck;
             continue;
-        TRY(buf_put(out, text.p + from, p->to - from));
-        ++*kept;
+        }
+        memmove(to + *n, text.p + from, u.to - from);
+        *n += u.to - from;
+        any = true;
     }
-    if (unit != DEDUP_SENTENCE)
-        return buf_put(out, text.p + t->tail, text.n - t->tail);
-    if (out->n) {
-        struct span s = chars_lstrip(buf_span(out));
-        memmove(out->p, s.p, s.n);
-        out->n = s.n;
+    if (s->unit != DEDUP_SENTENCE) {
+        memmove(to + *n, text.p + t->gap, text.n - t->gap);
+        *n += text.n - t->gap;
+    } else if (*n) {
+        struct span left = chars_lstrip((struct span){to, *n});
+
+        memmove(to, left.p, left.n);
+        *n = left.n;
     }
     return 0;
 }
@@ -312,7 +393,7 @@ int dedup_text_replace(struct dedup_text *t, struct doc *d, struct span text, ui
     __atomic_fetch_add(&all->docs, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&all->pieces, pieces, __ATOMIC_RELAXED);
     __atomic_fetch_add(&all->bytes, d->text.n - text.n, __ATOMIC_RELAXED);
-    if (doc_set_string(d, "text", text) < 0)
+    if ((text.p == d->text.p ? doc_shorten_text(d, text.n) : doc_set_string(d, "text", text)) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", text.n);
     return 0;
 }

@@ -24,45 +24,48 @@ struct text_unit {
 struct dedup_text {
     struct words words;
     struct shingler *simple;
-    struct text_unit *piece;
-    size_t n, cap;
-    size_t tail; /* behind the last piece: belongs to none and stays */
-    uint32_t *ends;
-    size_t ends_cap;
-    struct buf form;
-    bool apart;       /* keys of what a text has twice are both there */
-    size_t *form_end; /* where each piece's normal form ends in `form` */
-    size_t form_cap;
+    struct buf ccnet, form;       /* of a unit; of several, joined */
+    struct span text;             /* in hand, */
+    size_t at, gap;               /*   where its next unit is looked for, and the one before ended */
+    bool ended;
+    uint32_t *ends;               /*   where its sentences end */
+    size_t ends_cap, n_ends, end; /*   of these the next */
 };
 int dedup_text_open(struct dedup_text *t, struct err *e);
 /* What a thread has: `size` bytes, a struct dedup_text first (opened) and zeros. */
 int dedup_text_thread(void **thread, size_t size, struct err *e);
 void dedup_text_close(struct dedup_text *t);
 
-/* What a thread has of a stage that strikes pieces of texts; opened and closed as struct stage_ops has it. */
-struct dedup_striker {
-    struct dedup_text text; /* first */
-    struct buf out;
-    uint8_t *drop; /* a byte for each piece */
-    size_t cap;
-};
-int dedup_striker_open(void *stage, void **thread, struct err *e);
-void dedup_striker_close(void *stage, void *thread);
+/* Cuts text into units, from its beginning on.  Lines end at each \n; paragraphs at blank lines; sentences are spaCy's
+ * (curate/text/words.h), and are all looked for at once.  ERR_LIMIT from 2^28 bytes on. */
+int dedup_text_begin(struct dedup_text *t, struct span text, enum dedup_unit unit, struct err *e);
+/* The next one; false: there is none. */
+bool dedup_text_next(struct dedup_text *t, enum dedup_unit unit, struct text_unit *u);
 
-/* Cuts text into t->piece[0..t->n).  Lines end at each \n; paragraphs at blank lines; sentences
- * are spaCy's (curate/text/words.h), and what white space is behind the last is dropped when the
- * text is put together again.  ERR_LIMIT from 2^28 bytes on. */
-int dedup_text_cut(struct dedup_text *t, struct span text, enum dedup_unit unit, struct err *e);
-/* Keys of t's pieces, `span` consecutive ones together (their normal forms joined by single
- * spaces): key[i] of pieces i to i + span - 1.  Pieces of white space at the end do not count when
- * span > 1.  A key whose normal form has fewer than min characters is {0, 0}; one that the text
- * has before, as key k, is {k, 1}, but for t->apart; of all others hi is greater.  The number of keys, at most t->n; room for
- * them is the caller's.  Behind it t->form has the normal forms, of piece i up to t->form_end[i] and a space before it. */
-int64_t dedup_text_keys(struct dedup_text *t, struct span text, enum dedup_form form, int span, int64_t min,
-                        struct hash128 *key, struct err *e);
-/* The text without the pieces whose drop[i] is set, into out; *kept is their number. */
-int dedup_text_join(const struct dedup_text *t, struct span text, enum dedup_unit unit, const uint8_t *drop,
-                    struct buf *out, size_t *kept);
+/* Told of each key in turn; form is what it is of, where all forms are wanted, and valid for this call. */
+typedef int dedup_key_taker(void *to, const struct hash128 *key, struct span form, struct err *e);
+enum { DEDUP_SPAN_MOST = 3 };
+struct dedup_keys {
+    enum dedup_unit unit;
+    enum dedup_form form;
+    int span;        /* consecutive units that a key is of, their normal forms joined by single spaces; of lines and paragraphs 1 */
+    int64_t min;     /* a key whose normal form has fewer characters is {0, 0}; of all others hi is not 0 */
+    bool forms;      /* all forms are wanted; else long ones are never in memory whole */
+    dedup_key_taker *take;
+    void *to;
+};
+/* The keys of a text's units, or of all runs of so many.  Sentences of white space at the end do not count when span > 1. */
+int dedup_text_keys(struct dedup_text *t, struct span text, const struct dedup_keys *k, struct err *e);
+/* The text without units: unit i and `span` - 1 behind it go where mark.p[i], if it is there, is set.  Goes to `to`, which has room
+ * for text.n bytes and may be the text's own; its length and how many were struck come back.  What white space is before the
+ * first sentence left goes too, and behind the last. */
+struct dedup_strike {
+    enum dedup_unit unit;
+    int span;
+    struct span mark;
+};
+int dedup_text_strike(struct dedup_text *t, struct span text, const struct dedup_strike *s, char *to, size_t *n,
+                      uint64_t *struck, struct err *e);
 
 /* Why the stages that take repeated text out of documents drop some. */
 enum dedup_text_rule { NOTHING_LEFT, WORDS_LEFT, SENTENCES_LEFT };
@@ -75,13 +78,12 @@ struct dedup_left {
 /* Drops by the rules "nothing-left", "words-left", "sentences-left". */
 int dedup_text_left(struct dedup_text *t, struct span text, const struct dedup_left *least, struct verdict *v,
                     struct err *e);
-/* dedup_text_cut; no piece is to be dropped yet. */
-int dedup_striker_cut(struct dedup_striker *s, struct span text, enum dedup_unit unit, struct err *e);
 /* What all threads struck. */
 struct dedup_struck {
     uint64_t docs, pieces, bytes;
 };
-/* The document's text becomes this one, of which so many pieces were struck, unless too little is left. */
+/* The document's text becomes this one, of which so many pieces were struck, unless too little is left.  It may be in the place of
+ * that text (doc_text_bytes). */
 int dedup_text_replace(struct dedup_text *t, struct doc *d, struct span text, uint64_t pieces,
                        const struct dedup_left *least, struct dedup_struck *all, struct verdict *v, struct err *e);
 /* Their counts for a stage's statistics. */

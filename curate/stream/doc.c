@@ -273,18 +273,46 @@ int doc_set_num(struct doc *d, const char *key, double value)
     return rc;
 }
 
+char *doc_text_bytes(struct doc *d)
+{
+    int i = find(d, "text");
+    union { const char *in; char *p; } bytes;
+
+    if (i >= 0 && d->field[i].raw.p && inside(d->text, d->field[i].raw))
+        d->text = arena_dup(d->arena, d->text);
+    bytes.in = d->text.p;
+    return bytes.p;
+}
+
+int doc_shorten_text(struct doc *d, size_t n)
+{
+    struct doc_field *f = make_field(d, "text");
+
+    if (!f)
+        return ERR_NOMEM;
+    d->text.n = n;
+    f->raw = (struct span){0};
+    f->value = d->text;
+    return 0;
+}
+
+int doc_write_key(const struct doc *d, int field, struct buf *out)
+{
+    TRY(buf_putc(out, field ? ',' : '{'));
+    TRY(json_put_string(out, d->field[field].key));
+    return buf_putc(out, ':');
+}
+
 int doc_write(const struct doc *d, struct buf *out)
 {
     if (d->line.p) {
         TRY(buf_put_span(out, d->line));
         return buf_putc(out, '\n');
     }
-    TRY(buf_putc(out, '{'));
+    if (!d->n_fields)
+        TRY(buf_putc(out, '{'));
     for (int i = 0; i < d->n_fields; i++) {
-        if (i)
-            TRY(buf_putc(out, ','));
-        TRY(json_put_string(out, d->field[i].key));
-        TRY(buf_putc(out, ':'));
+        TRY(doc_write_key(d, i, out));
         TRY(d->field[i].raw.p ? buf_put_span(out, d->field[i].raw)
                               : json_put_string(out, d->field[i].value));
     }

@@ -23,7 +23,10 @@ struct doc {
     uint64_t offset;   /*   byte offset in the decompressed input */
     struct span id;    /* decoded "id"; FILE:OFFSET when there is none, or null */
     struct span text;  /* decoded "text"; empty when there is none */
-    struct span compared; /* of it, what near-duplicates are looked for by; p NULL: all.  Not written */
+    struct span compared; /* of it, what near-duplicates are looked for by; p NULL: all.  Not written; may lie where text did,
+                             of which then only the length is left */
+    bool note_stays;      /* the note of the stage that works on it is committed in this process, before its thread has
+                             another block */
     struct doc_field *field;
     int n_fields, cap_fields;
     struct span line; /* the input as read while nothing was set; else p == NULL */
@@ -51,6 +54,12 @@ int doc_source(struct doc *d, const char *key, struct span *text);
 int doc_set_string(struct doc *d, const char *key, struct span value);
 int doc_set_raw(struct doc *d, const char *key, struct span json);
 int doc_set_num(struct doc *d, const char *key, double value);
+/* The bytes of the text, which the caller may write over: no copy is made but of those that are part of the input.  NULL:
+ * ERR_NOMEM.  doc_shorten_text: the first n of them are the text now. */
+char *doc_text_bytes(struct doc *d);
+int doc_shorten_text(struct doc *d, size_t n);
 /* Appends the document as one line with its newline. */
 int doc_write(const struct doc *d, struct buf *out);
+/* Appends what stands before the value of a field of a document that was changed. */
+int doc_write_key(const struct doc *d, int field, struct buf *out);
 #endif

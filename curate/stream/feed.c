@@ -95,18 +95,20 @@ struct frame {
     uint64_t offset, file_n, n; /* file_n: with its NUL */
 };
 
-int frame_put_doc(struct buf *b, const struct doc *d)
+int frame_put_doc(struct doc_out *o, const struct doc *d)
 {
     struct frame h = {d->offset, d->file ? strlen(d->file) + 1 : 0, 0};
-    size_t at = b->n;
+    size_t at = o->b.n;
+    uint64_t before;
 
-    TRY(buf_put(b, &h, sizeof h));
+    TRY(buf_put(&o->b, &h, sizeof h));
     if (d->file)
-        TRY(buf_put(b, d->file, h.file_n));
-    TRY(doc_write(d, b));
-    b->n--; /* the newline */
-    h.n = b->n - at - sizeof h - h.file_n;
-    memcpy(b->p + at, &h, sizeof h);
+        TRY(buf_put(&o->b, d->file, h.file_n));
+    before = doc_out_size(o);
+    TRY(doc_out_put(o, d));
+    o->b.n--; /* the newline */
+    h.n = doc_out_size(o) - before;
+    memcpy(o->b.p + at, &h, sizeof h);
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "base/lines.h"
+#include "curate/stream/doc_out.h"
 #include "curate/stream/source.h"
 #include "curate/stream/spool.h"
 
@@ -79,7 +80,7 @@ void feed_close(struct feed *f);
 void feed_where(const struct feed *f, struct source_where *w);
 
 /* A frame is a document with where it came from; a spool has frames. */
-int frame_put_doc(struct buf *b, const struct doc *d);
+int frame_put_doc(struct doc_out *o, const struct doc *d);
 /* A stage's note, kept beside: its length, its bytes, filled up so that the next begins at
  * a multiple of 16. */
 int frame_put_note(struct buf *b, struct span note);

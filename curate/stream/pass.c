@@ -36,7 +36,7 @@ struct worker {
     struct json_reader *json;
     void *source_thread, **stage_thread;
     struct flows flows; /* of the block in hand */
-    struct buf *out; /* what goes to each of the pass's */
+    struct doc_out *out; /* what goes to each of the pass's */
     struct spool_piece *piece; /* where, if that is a spool */
     struct buf rejects, notes, packed;
     ZSTD_CCtx *zstd;
@@ -143,7 +143,7 @@ static void worker_close(struct worker *w, const struct pass_conf *c)
     json_reader_free(w->json);
     block_free(&w->block);
     for (int i = 0; i < c->n_out && w->out; i++)
-        buf_free(&w->out[i]);
+        doc_out_free(&w->out[i]);
     free(w->out);
     free(w->piece);
     buf_free(&w->rejects);
@@ -287,6 +287,7 @@ static int run_stage(struct worker *w, int k, struct err *e)
         f->docs_in++;
         f->bytes_in += s->d.text.n;
         s->by = k + 1;
+        s->d.note_stays = !c->notes.put || k < c->last - 1;
         if (st->ops->work)
             TRY(note_bad(w, s, st->ops->work(st->state, w->stage_thread[k], &s->d, &s->v, &s->note, e), e));
     }
@@ -404,6 +405,14 @@ static int pack(struct worker *w, struct buf *docs, enum file_codec codec)
     return n == 0 || (codec == FILE_ZSTD && ZSTD_isError(n)) ? ERR_NOMEM : 0;
 }
 
+static int pack_docs(struct worker *w, struct doc_out *docs, enum file_codec codec)
+{
+    if (codec == FILE_PLAIN)
+        return 0;
+    TRY(doc_out_join(docs));
+    return pack(w, &docs->b, codec);
+}
+
 static int render_one(struct worker *w, struct slot *s, const struct item *it)
 {
     const struct pass_conf *c = &w->pass->c;
@@ -418,7 +427,7 @@ static int render_one(struct worker *w, struct slot *s, const struct item *it)
         const struct pass_out *o = &c->out[i];
 
         if (!o->route || s->note.p[o->route - 1])
-            TRY(o->frames ? frame_put_doc(&w->out[i], &s->d) : doc_write(&s->d, &w->out[i]));
+            TRY(o->frames ? frame_put_doc(&w->out[i], &s->d) : doc_out_put(&w->out[i], &s->d));
     }
     return 0;
 }
@@ -429,28 +438,42 @@ static int render(struct worker *w, struct err *e)
     const struct pass_conf *c = &w->pass->c;
     int rc = 0;
 
-    for (int i = 0; i < c->n_out; i++)
-        buf_clear(&w->out[i]);
-    buf_clear(&w->rejects);
-    buf_clear(&w->notes);
     for (int i = 0; i < w->block.n && rc == 0; i++)
         rc = render_one(w, &w->slot[i], &w->block.item[i]);
     for (int i = 0; i < c->n_out && rc == 0; i++)
-        rc = pack(w, &w->out[i], c->out[i].codec);
+        rc = pack_docs(w, &w->out[i], c->out[i].codec);
     if (rc == 0)
         rc = pack(w, &w->rejects, c->rejects_codec);
     return rc < 0 ? err_set(e, rc, "out of memory for the output of %d documents", w->block.n) : 0;
 }
 
-static int put(const struct sink *to, const struct buf *b, struct err *e)
+static int put(void *sink, struct span bytes, struct err *e)
 {
-    return b->n && to->put ? to->put(to->to, buf_span(b), e) : 0;
+    const struct sink *to = sink;
+
+    return bytes.n && to->put ? to->put(to->to, bytes, e) : 0;
 }
 
 static void clear_flows(struct flows *t)
 {
     for (int i = 0; i < t->n; i++)
         t->flow[i].docs_in = t->flow[i].docs_out = t->flow[i].bytes_in = t->flow[i].bytes_out = 0;
+}
+
+/* Where the next bytes of what is put aside go. */
+struct aside {
+    const struct spool *spool;
+    struct spool_piece at;
+};
+
+static int put_aside(void *to, struct span bytes, struct err *e)
+{
+    struct aside *a = to;
+
+    a->at.n = bytes.n;
+    TRY(spool_write(a->spool, &a->at, bytes.p, e));
+    a->at.at += bytes.n;
+    return 0;
 }
 
 /* In input order. */
@@ -474,12 +497,13 @@ static int finish_block(struct worker *w, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory");
     clear_flows(&w->flows);
     for (int i = 0; i < p->c.n_out; i++) {
-        const struct pass_out *o = &p->c.out[i];
+        struct sink to = p->c.out[i].to;
+        struct spool *spool = p->c.out[i].spool;
 
-        TRY(o->spool ? spool_reserve(o->spool, w->out[i].n, &w->piece[i], e) : put(&o->to, &w->out[i], e));
+        TRY(spool ? spool_reserve(spool, doc_out_size(&w->out[i]), &w->piece[i], e) : doc_out_give(&w->out[i], put, &to, e));
     }
-    TRY(put(&p->c.notes, &w->notes, e));
-    TRY(put(&p->c.rejects, &w->rejects, e));
+    TRY(put(&p->c.notes, buf_span(&w->notes), e));
+    TRY(put(&p->c.rejects, buf_span(&w->rejects), e));
     if (p->c.tell)
         p->c.tell(p->c.tell_of, &(struct pass_now){w->where, w->block.first + (uint64_t)w->block.n, t});
     return 0;
@@ -544,7 +568,7 @@ static void end_block(struct worker *w)
 
     block_reset(&w->block);
     for (int i = 0; i < w->pass->c.n_out; i++)
-        buf_clear_most(&w->out[i], KEEP_MOST);
+        doc_out_clear(&w->out[i], KEEP_MOST);
     buf_clear_most(&w->rejects, KEEP_MOST);
     buf_clear_most(&w->notes, KEEP_MOST);
     buf_clear_most(&w->packed, KEEP_MOST);
@@ -592,7 +616,7 @@ static int one_block(struct worker *w, struct err *e)
     gate_leave(&p->write_gate);
     for (int i = 0; i < p->c.n_out; i++)
         if (p->c.out[i].spool)
-            TRY(spool_write(p->c.out[i].spool, &w->piece[i], w->out[i].p, e));
+            TRY(doc_out_give(&w->out[i], put_aside, &(struct aside){p->c.out[i].spool, w->piece[i]}, e));
     end_block(w);
     return 1;
 }

@@ -19,33 +19,59 @@ static void check(bool holds)
         abort();
 }
 
+/* The keys of a text, of which those of an earlier unit are marked. */
+struct keys {
+    struct hash128 *key;
+    uint8_t *mark;
+    size_t n, most;
+};
+
+static int take_key(void *to, const struct hash128 *key, struct span form, struct err *e)
+{
+    struct keys *k = to;
+
+    (void)e;
+    check(k->n < k->most && utf8_valid(form));
+    for (size_t i = 0; i < k->n && key->hi; i++)
+        k->mark[k->n] |= key->hi == k->key[i].hi && key->lo == k->key[i].lo;
+    k->key[k->n++] = *key;
+    return 0;
+}
+
 static void units(struct dedup_text *t, struct span text, enum dedup_unit unit, uint8_t how)
 {
     static const struct dedup_left least = {3, 2};
-    struct hash128 *key;
+    struct keys got = {0};
+    struct dedup_keys keys = {unit, how % 3, unit == DEDUP_SENTENCE && how & 4 ? 3 : 1, how >> 4, how & 8, take_key, &got};
+    struct dedup_strike strike = {unit, keys.span, {0}};
+    struct text_unit u;
     struct verdict v = {0};
-    struct buf out = {0};
+    uint64_t struck;
+    size_t before = 0, n;
     struct err e;
-    uint8_t *drop;
-    size_t kept;
+    char *out = malloc(2 * text.n + 1);
 
-    check(dedup_text_cut(t, text, unit, &e) == 0);
-    for (size_t i = 0; i < t->n; i++)
-        check(t->piece[i].gap <= t->piece[i].from && t->piece[i].from <= t->piece[i].to &&
-              t->piece[i].to <= text.n && t->piece[i].gap == (i ? t->piece[i - 1].to : 0));
-    key = calloc(t->n + 1, sizeof *key);
-    drop = calloc(t->n + 1, 1);
-    check(key && drop);
-    check(dedup_text_keys(t, text, how % 3, how & 4 ? 3 : 1, how >> 4, key, &e) <= (int64_t)t->n);
-    check(dedup_text_join(t, text, unit, drop, &out, &kept) == 0 && kept == t->n);
-    check(unit == DEDUP_SENTENCE ? out.n <= text.n : span_eq(buf_span(&out), text));
-    for (size_t i = 0; i < t->n; i++)
-        drop[i] = key[i].hi == 1 && key[i].lo < i;
-    check(dedup_text_join(t, text, unit, drop, &out, &kept) == 0 && out.n <= text.n && utf8_valid(buf_span(&out)));
-    check(dedup_text_left(t, buf_span(&out), &least, &v, &e) == 0);
-    buf_free(&out);
-    free(key);
-    free(drop);
+    check(dedup_text_begin(t, text, unit, &e) == 0);
+    for (; dedup_text_next(t, unit, &u); before = u.to, got.most++)
+        check(u.gap == before && u.gap <= u.from && u.from <= u.to && u.to <= text.n);
+    got.key = calloc(got.most + 1, sizeof *got.key);
+    got.mark = calloc(got.most + 1, 1);
+    check(out && got.key && got.mark);
+    check(dedup_text_keys(t, text, &keys, &e) == 0);
+    check(dedup_text_strike(t, text, &strike, out, &n, &struck, &e) == 0 && !struck);
+    check(unit == DEDUP_SENTENCE ? n <= text.n : span_eq((struct span){out, n}, text));
+    strike.mark = (struct span){(const char *)got.mark, got.n};
+    check(dedup_text_strike(t, text, &strike, out, &n, &struck, &e) == 0 && n <= text.n && struck <= got.most);
+    check(utf8_valid((struct span){out, n}));
+    if (text.n)
+        memcpy(out + n, text.p, text.n);
+    before = n; /* in its own place it is the same */
+    check(dedup_text_strike(t, (struct span){out + before, text.n}, &strike, out + before, &n, &struck, &e) == 0);
+    check(n == before && memcmp(out, out + before, n) == 0);
+    check(dedup_text_left(t, (struct span){out, n}, &least, &v, &e) == 0);
+    free(out);
+    free(got.key);
+    free(got.mark);
 }
 
 /* In pieces it has the same shingles. */

@@ -55,7 +55,7 @@ static void keys_are_told_of(void **state)
                 assert_int_equal(dedup_units_add(u, (struct hash128){hash_mix64(key[i]), hash_mix64(key[i] + 77u)}, &e), 0);
             memset(times, 0, sizeof times);
             dedup_units_tell(u, take_key, &told);
-            assert_int_equal(dedup_units_resolve(u, true, (uint32_t)over, jobs, &e), 0);
+            assert_int_equal(dedup_units_resolve(u, DEDUP_NONE, (uint32_t)over, jobs, &e), 0);
             for (int i = 0; i < N; i++) {
                 uint8_t mark;
 
@@ -82,7 +82,7 @@ static void marks_are_those_of_a_table(void **state)
     rng_mt_seed(&r, 3);
     for (int i = 0; i < N; i++)
         count[key[i] = (uint16_t)(rng_mt_u64(&r) % KEYS)]++;
-    for (int how = 0; how < 6; how++) { /* keys that come more than 1, 2, 4 times, and which of them */
+    for (int how = 0; how < 6; how++) { /* of keys that come more than 1, 2, 4 times all but the first, or all */
         int all = how % 2, over = how < 2 ? 1 : 1 + how / 2 + (how > 3);
         for (int jobs = 1; jobs <= 3; jobs += 2) {
             struct dedup_units *u;
@@ -92,28 +92,82 @@ static void marks_are_those_of_a_table(void **state)
                 struct hash128 h = {hash_mix64(key[i]), hash_mix64(key[i] + 77u) & ~(key[i] % 3 ? 0ULL : 31ULL << 58)};
                 if (i % 1000 == 7)
                     assert_int_equal(dedup_units_add_unmarked(u, &e), 0);
-                else if (i % 1000 == 9)
-                    assert_int_equal(dedup_units_add_marked(u, &e), 0);
                 else
                     assert_int_equal(dedup_units_add(u, h, &e), 0);
             }
-            for (int i = 7; i < N && jobs == 1; i += i % 1000 == 7 ? 2 : 998)
-                count[key[i]] -= how == 0; /* those two are no keys */
+            for (int i = 7; i < N && jobs == 1; i += 1000)
+                count[key[i]] -= how == 0; /* that is no key */
             assert_int_equal(dedup_units_count(u), N);
-            assert_int_equal(dedup_units_resolve(u, all, (uint32_t)over, jobs, &e), 0);
+            assert_int_equal(dedup_units_resolve(u, all ? DEDUP_NONE : DEDUP_FIRST, (uint32_t)over, jobs, &e), 0);
+            assert_int_equal(dedup_units_counted(u), N - N / 1000);
             memset(first, 0, sizeof first);
             for (int i = 0; i < N; i += 1000)
                 dedup_units_next(u, 1000, mark + i);
             for (int i = 0; i < N; i++) {
                 if (i % 1000 == 7)
                     assert_int_equal(mark[i], 0);
-                else if (i % 1000 == 9)
-                    assert_int_equal(mark[i], 1);
                 else if (all)
                     assert_int_equal(mark[i], count[key[i]] > over);
                 else
                     assert_int_equal(mark[i], first[key[i]]++ > 0 && count[key[i]] > over);
             }
+            dedup_units_close(u);
+        }
+    }
+}
+
+/* Documents of which many have a key more than once, and what they have is seen again in several slices of a part. */
+static void keys_are_counted_once_a_document(void **state)
+{
+    enum { N = 60000, KEYS = 9000 };
+    static uint8_t mark[N];
+    static uint16_t key[N], docs[KEYS];
+    static int doc[N], last[KEYS];
+    struct rng_mt r;
+    struct err e;
+    uint64_t counted = 0;
+
+    (void)state;
+    rng_mt_seed(&r, 6);
+    for (int i = 0, d = 0; i < N; i++) {
+        d += rng_mt_u64(&r) % 40 == 0;
+        doc[i] = d + 1;
+        key[i] = rng_mt_u64(&r) % 3 && i ? key[i - 1] : (uint16_t)(rng_mt_u64(&r) % KEYS);
+        counted += last[key[i]] != doc[i];
+        docs[key[i]] += last[key[i]] != doc[i];
+        last[key[i]] = doc[i];
+    }
+    for (int how = 0; how < 12; how++) { /* with one job in slices; told of or not; keys of more than one document, or more */
+        bool one = how & 1, tells = how & 2;
+        uint32_t over = 1 + (uint32_t)how / 4;
+
+        for (int jobs = 1; jobs <= 3; jobs += 2) {
+            static uint32_t times[KEYS];
+            static uint64_t unit[KEYS];
+            struct told told = {key, times, unit};
+            struct dedup_units *u;
+
+            memset(times, 0, sizeof times);
+            memset(last, 0, sizeof last);
+            assert_int_equal(dedup_units_open(&u, NULL, jobs == 1 ? 1 << 12 : 1 << 24, &e), 0);
+            for (int i = 0; i < N; i++) {
+                if (i && doc[i] != doc[i - 1])
+                    dedup_units_next_doc(u);
+                assert_int_equal(dedup_units_add(u, (struct hash128){hash_mix64(key[i]), hash_mix64(key[i] + 77u)}, &e), 0);
+            }
+            if (tells)
+                dedup_units_tell(u, take_key, &told);
+            assert_int_equal(dedup_units_resolve(u, one ? DEDUP_DOCS_ONE : DEDUP_DOCS_NONE, over, jobs, &e), 0);
+            assert_int_equal(dedup_units_counted(u), counted);
+            dedup_units_next(u, N, mark);
+            for (int i = 0; i < N; i++) {
+                bool again = last[key[i]] == doc[i];
+
+                last[key[i]] = doc[i];
+                assert_int_equal(mark[i], docs[key[i]] > over || (one && again));
+            }
+            for (int k = 0; k < KEYS && tells; k++)
+                assert_int_equal(times[k], docs[k] > over ? docs[k] : 0);
             dedup_units_close(u);
         }
     }
@@ -262,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_told_of),
         cmocka_unit_test(marks_are_those_of_a_table),
+        cmocka_unit_test(keys_are_counted_once_a_document),
 #if HAVE_DIVSUFSORT
         cmocka_unit_test(repeats_are_those_of_brute_force),
         cmocka_unit_test(repeats_of_nothing),

@@ -1,0 +1,97 @@
+#include "curate/dedup/dedup_note.h"
+
+/* Bytes of a note that is in memory, and of those of a file that are read at a time. */
+enum { MOST = 1 << 20, READ = 1 << 16 };
+
+struct head {
+    struct spill *file; /* NULL: the bytes follow */
+    uint64_t at, n, unused;
+};
+
+void dedup_note_close(struct dedup_note *w)
+{
+    buf_free(&w->b);
+    spill_close(&w->file);
+}
+
+void dedup_note_begin(struct dedup_note *w, const struct doc *d)
+{
+    buf_clear_most(&w->b, 2 * MOST);
+    w->stays = d->note_stays;
+    w->in_file = false;
+}
+
+/* What there is of the note goes to the file. */
+static int put_out(struct dedup_note *w, struct err *e)
+{
+    if (w->file.fd < 0)
+        TRY(spill_open(&w->file, w->dir, READ, e));
+    if (!w->in_file)
+        w->at = w->file.size;
+    w->in_file = true;
+    TRY(spill_put(&w->file, w->b.p, w->b.n, e));
+    buf_clear(&w->b);
+    return 0;
+}
+
+int dedup_note_put(struct dedup_note *w, const void *p, size_t n, struct err *e)
+{
+    if (buf_put(&w->b, p, n) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for the parts of a text");
+    return w->stays && w->b.n >= MOST ? put_out(w, e) : 0;
+}
+
+int dedup_note_end(struct dedup_note *w, struct arena *a, struct span *note, struct err *e)
+{
+    struct head *h;
+
+    if (w->in_file) {
+        TRY(put_out(w, e));
+        TRY(spill_write_out(&w->file, e));
+    }
+    h = arena_alloc(a, sizeof *h + w->b.n);
+    if (!h)
+        return err_set(e, ERR_NOMEM, "out of memory for the parts of a text");
+    *h = w->in_file ? (struct head){&w->file, w->at, w->file.size - w->at, 0} : (struct head){.n = w->b.n};
+    if (w->b.n)
+        memcpy(h + 1, w->b.p, w->b.n);
+    *note = (struct span){(const char *)h, sizeof *h + w->b.n};
+    return 0;
+}
+
+int dedup_note_open(struct dedup_note_reader *r, struct span note, struct err *e)
+{
+    struct head h;
+
+    *r = (struct dedup_note_reader){0};
+    if (note.n < sizeof h)
+        return err_set(e, ERR_IO, "a note is cut off");
+    memcpy(&h, note.p, sizeof h);
+    r->left = (struct span){note.p + sizeof h, note.n - sizeof h};
+    r->file = h.file;
+    return h.file ? spill_reader_open(&r->in, h.file, h.at, h.at + h.n, READ, e) : 0;
+}
+
+int dedup_note_next(struct dedup_note_reader *r, void *to, size_t n, size_t *got, struct err *e)
+{
+    if (r->file) {
+        TRY(spill_ahead(&r->in, n, got, e));
+        memcpy(to, r->in.buf + r->in.pos, *got);
+        r->in.pos += *got;
+        return 0;
+    }
+    *got = n < r->left.n ? n : r->left.n;
+    memcpy(to, r->left.p, *got);
+    r->left = (struct span){r->left.p + *got, r->left.n - *got};
+    return 0;
+}
+
+int dedup_note_done(struct dedup_note_reader *r, struct err *e)
+{
+    return r->file && r->in.end == r->file->size ? spill_rewind(r->file, e) : 0;
+}
+
+void dedup_note_reader_close(struct dedup_note_reader *r)
+{
+    spill_reader_close(&r->in);
+}
