@@ -21,8 +21,8 @@ void dedup_note_begin(struct dedup_note *w, const struct doc *d)
     w->in_file = false;
 }
 
-/* What there is of the note goes to the file. */
-static int put_out(struct dedup_note *w, struct err *e)
+/* What there is of the note goes to the file, and more. */
+static int put_out(struct dedup_note *w, const void *p, size_t n, struct err *e)
 {
     if (w->file.fd < 0)
         TRY(spill_open(&w->file, w->dir, READ, e));
@@ -31,14 +31,14 @@ static int put_out(struct dedup_note *w, struct err *e)
     w->in_file = true;
     TRY(spill_put(&w->file, w->b.p, w->b.n, e));
     buf_clear(&w->b);
-    return 0;
+    return spill_put(&w->file, p, n, e);
 }
 
 int dedup_note_put(struct dedup_note *w, const void *p, size_t n, struct err *e)
 {
-    if (buf_put(&w->b, p, n) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for the parts of a text");
-    return w->stays && w->b.n >= MOST ? put_out(w, e) : 0;
+    if (w->stays && w->b.n + n > MOST)
+        return put_out(w, p, n, e);
+    return buf_put(&w->b, p, n) < 0 ? err_set(e, ERR_NOMEM, "out of memory for the parts of a text") : 0;
 }
 
 int dedup_note_end(struct dedup_note *w, struct arena *a, struct span *note, struct err *e)
@@ -46,7 +46,7 @@ int dedup_note_end(struct dedup_note *w, struct arena *a, struct span *note, str
     struct head *h;
 
     if (w->in_file) {
-        TRY(put_out(w, e));
+        TRY(put_out(w, NULL, 0, e));
         TRY(spill_write_out(&w->file, e));
     }
     h = arena_alloc(a, sizeof *h + w->b.n);

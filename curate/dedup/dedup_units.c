@@ -6,7 +6,7 @@
 #include "base/pool.h"
 #include "base/spill.h"
 
-enum { PART_BITS = 6, PARTS = 1 << PART_BITS, READ = 1 << 18, BUFFER_MOST = 1 << 16 };
+enum { PART_BITS = 6, PARTS = 1 << PART_BITS, READ = 1 << 18, BUFFER_MOST = 1 << 16, RECENT = 16 };
 
 /* The first of a document in its part has this bit in `unit`: so records that follow one another are known to be of one
  * document. */
@@ -21,6 +21,8 @@ struct dedup_units {
     struct spill part[PARTS];
     uint64_t n, read, counted;
     uint64_t doc, doc_in[PARTS]; /* documents so far; that of each part's last record */
+    struct hash128 recent[PARTS][RECENT];
+    uint64_t again[PARTS]; /* records of keys that are among the recent ones: of blank lines, mostly */
     struct spill_map bits;
     enum dedup_rule rule;
     uint32_t over;
@@ -70,8 +72,11 @@ int dedup_units_add(struct dedup_units *u, struct hash128 key, struct err *e)
 {
     size_t part = key.hi >> (64 - PART_BITS);
     struct record r = {key.lo, key.hi, u->n++ | (u->doc_in[part] != u->doc ? OTHER_DOC : 0)};
+    struct hash128 *recent = &u->recent[part][key.lo % RECENT];
 
     u->doc_in[part] = u->doc;
+    u->again[part] += recent->lo == key.lo && recent->hi == key.hi;
+    *recent = key;
     return spill_put(&u->part[part], &r, sizeof r, e);
 }
 
@@ -274,23 +279,24 @@ static int scan(struct dedup_units *u, const struct spill *part, struct table *t
     return rc < 0 ? rc : 0;
 }
 
-static int do_part(struct dedup_units *u, struct spill *part, struct err *e)
+static int do_part(struct dedup_units *u, int number, struct err *e)
 {
-    size_t records = (size_t)(part->size / sizeof(struct record));
+    struct spill *part = &u->part[number];
+    size_t keys = (size_t)(part->size / sizeof(struct record) - u->again[number]); /* or fewer */
     bool counts = u->over > 1 || u->tell, docs = u->rule >= DEDUP_DOCS_NONE;
     size_t each = sizeof(struct slot) + (counts ? sizeof(uint32_t) : 0) + (docs ? sizeof(uint64_t) : 0);
     size_t room = (size_t)(u->memory * 3 / 4) / (size_t)u->jobs / each * 2 / 3;
     size_t slices, most;
 
-    if (!records)
+    if (!part->size)
         return 0;
     if (room < 4096)
         room = 4096;
-    slices = records / room + 1;
-    most = records / slices;
+    slices = keys / room + 1;
+    most = keys / slices;
     most += most / 8 + 1024; /* slices are not quite equal */
-    if (most > records)
-        most = records;
+    if (most > keys)
+        most = keys;
     for (size_t k = 0; k < slices; k++) {
         struct table t;
         int rc = table_open(&t, most + most / 2 + 1, counts, docs);
@@ -317,7 +323,7 @@ static int work(void *arg, int thread, struct err *e)
 
     (void)thread;
     while (rc == 0 && (i = __atomic_fetch_add(&u->next_part, 1, __ATOMIC_RELAXED)) < PARTS) {
-        rc = do_part(u, &u->part[i], e);
+        rc = do_part(u, i, e);
         spill_close(&u->part[i]);
     }
     return rc;
