@@ -102,7 +102,8 @@ static int templates_work(void *stage, void *thread, struct doc *d, struct verdi
 #define OTHER_DOC (UINT64_C(1) << 63)
 
 /* A line that is counted, as a parcel: its number, its key and its simplified text, of which n bytes are next in the note. */
-static int put_line(struct templates *t, int to, const struct hash128 *key, struct dedup_note_reader *r, uint64_t n, struct err *e)
+static int put_line(struct templates *t, int to, const struct hash128 *key, struct dedup_note_reader *r, uint64_t n,
+                    struct err *e)
 {
     struct parcel h = {t->own | (t->c && t->doc_to[to] != t->doc ? OTHER_DOC : 0), sizeof *key + n};
     char bytes[4096];
@@ -541,7 +542,8 @@ int dedup_templates_ranks_open(struct stage *st, struct comm *c, const struct de
     t = calloc(1, sizeof *t);
     if (!t)
         return err_set(e, ERR_NOMEM, "out of memory");
-    *t = (struct templates){.c = c, .dir = conf->dir, .path = conf->templates, .whole = conf->report, .least = (uint32_t)conf->strip_template,
+    *t = (struct templates){.c = c, .dir = conf->dir, .path = conf->templates, .whole = conf->report,
+                            .least = (uint32_t)conf->strip_template,
                             .memory = conf->memory ? conf->memory : DEDUP_FUZZY_MEMORY, .docs.fd = -1};
     rc = open_files(t, e);
     if (rc < 0) {

@@ -48,7 +48,7 @@ enum { DEDUP_SPAN_MOST = 3 };
 struct dedup_keys {
     enum dedup_unit unit;
     enum dedup_form form;
-    int span;        /* consecutive units that a key is of, their normal forms joined by single spaces; of lines and paragraphs 1 */
+    int span;        /* consecutive units that a key is of, their normal forms joined by single spaces; 1 but of sentences */
     int64_t min;     /* a key whose normal form has fewer characters is {0, 0}; of all others hi is not 0 */
     bool forms;      /* all forms are wanted; else long ones are never in memory whole */
     dedup_key_taker *take;
@@ -56,9 +56,9 @@ struct dedup_keys {
 };
 /* The keys of a text's units, or of all runs of so many.  Sentences of white space at the end do not count when span > 1. */
 int dedup_text_keys(struct dedup_text *t, struct span text, const struct dedup_keys *k, struct err *e);
-/* The text without units: unit i and `span` - 1 behind it go where mark.p[i], if it is there, is set.  Goes to `to`, which has room
- * for text.n bytes and may be the text's own; its length and how many were struck come back.  What white space is before the
- * first sentence left goes too, and behind the last. */
+/* The text without units: unit i and `span` - 1 behind it go where mark.p[i], if it is there, is set.  Goes to `to`, which has
+ * room for text.n bytes and may be the text's own; its length and how many were struck come back.  What white space is before
+ * the first sentence left goes too, and behind the last. */
 struct dedup_strike {
     enum dedup_unit unit;
     int span;
@@ -82,8 +82,8 @@ int dedup_text_left(struct dedup_text *t, struct span text, const struct dedup_l
 struct dedup_struck {
     uint64_t docs, pieces, bytes;
 };
-/* The document's text becomes this one, of which so many pieces were struck, unless too little is left.  It may be in the place of
- * that text (doc_text_bytes). */
+/* The document's text becomes this one, of which so many pieces were struck, unless too little is left.  It may be in the place
+ * of that text (doc_text_bytes). */
 int dedup_text_replace(struct dedup_text *t, struct doc *d, struct span text, uint64_t pieces,
                        const struct dedup_left *least, struct dedup_struck *all, struct verdict *v, struct err *e);
 /* Their counts for a stage's statistics. */

@@ -24,7 +24,8 @@
 
 /* What long units are made of: words, marks, white space and digits of several scripts. */
 static const char *const some[] = {
-    " ", " ", "the ", "Sea", "ΣΑΣ", "σ ", "İ", "1,000", " 2", ".", ", ", "« ", " »", "don't ", "e\u0301", " \u0301a", "漢字", "हिन्दी",
+    " ", " ", "the ", "Sea", "ΣΑΣ", "σ ", "İ", "1,000", " 2", ".", ", ", "« ", " »",
+    "don't ", "e\u0301", " \u0301a", "漢字", "हिन्दी",
     "\u00a0", "\u3000", "١٢", " z", "\t", "q", "\u2026", "\x01",
 };
 
