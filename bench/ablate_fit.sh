@@ -14,8 +14,8 @@ for name in books docs man; do zstd -dcq "$prose/$name-dev.jsonl.zst" >"$T/$name
 quern-langid -q --keep de:0.9 -o "$T/german.all" "$T/man.all" || exit 1
 quern-langid -q --keep en:0.65 -o "$T/english.all" "$T/man.all" && mv "$T/english.all" "$T/man.all" || exit 1
 quern-extract -q -o "$T/web.all" "$pages" || exit 1
-# Texts of each source, and passages of every tenth author, manual or page, by a hash, that models are evaluated on:
-# target `all` is fifty of each source.  The mixtures: Dirichlet(1), of a seed for those that are fitted and one for the others.
+# Texts of each source, and passages of every tenth author, manual or page, by a hash, that models are evaluated on.
+# The mixtures: Dirichlet(1), of a seed for those that are fitted and one for the others.
 python3 -c '
 import json, random, sys, zlib
 out, megabytes, fit, test = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
@@ -24,14 +24,13 @@ chance = random.Random(20261128)
 def whose(d):
     parts = d["id"].split("#")[0].split("/")
     return parts[1] if parts[0] == "book" else "/".join(parts)
-held = {}
 for s in SOURCES:
     texts = [json.loads(line) for line in open(f"{out}/{s}.all")]
     apart = lambda d: zlib.crc32(whose(d).encode()) % 10 == 0
-    held[s] = [d["text"] for d in texts if apart(d) and len(d["text"]) > 3000]
+    held = [d["text"] for d in texts if apart(d) and len(d["text"]) > 3000]
     texts = [d["text"] for d in texts if not apart(d) and len(d["text"]) > 500]
     chance.shuffle(texts)
-    chance.shuffle(held[s])
+    chance.shuffle(held)
     size = 0
     with open(f"{out}/{s}.jsonl", "w") as f:
         for i, t in enumerate(texts):
@@ -39,16 +38,10 @@ for s in SOURCES:
             size += len(t[:20000].encode())
             if size > megabytes * 1e6:
                 break
-    held[s] = [t[len(t) // 2:][:1500] for t in held[s]]
-    print(s, size, len(held[s]), file=sys.stderr)
     with open(f"{out}/{s}.heldout", "w") as f:
-        for i, t in enumerate(held[s][:100]):
-            f.write(json.dumps({"id": f"{s}/{i}", "text": t}) + "\n")
+        for i, t in enumerate(held[:100]):
+            f.write(json.dumps({"id": f"{s}/{i}", "text": t[len(t) // 2:][:1500]}) + "\n")
 for k in 2, 3, 5:
-    with open(f"{out}/all{k}.heldout", "w") as f:
-        for s in SOURCES[:k]:
-            for i, t in enumerate(held[s][:50]):
-                f.write(json.dumps({"id": f"{s}/{i}", "text": t}) + "\n")
     for which, n, seed in ("fit", fit, 1), ("test", test, 2):
         draw = random.Random(seed)
         with open(f"{out}/{which}{k}", "w") as f:
@@ -71,7 +64,7 @@ for k in $MIXES; do
                 "  seq-length: 256, micro-batch-size: 2, optimizer: muon, muon-extra-scale-factor: 0.2, lr: 1e-2," \
                 "  lr-warmup-fraction: .05, lr-decay-style: cosine, attention-dropout: 0, hidden-dropout: 0," \
                 "  bf16: $([ "$PRECISION" = bf16 ] && echo true || echo false)}" \
-                "eval: {texts: {$(for s in all$k $sources; do printf '%s: %s.heldout, ' "${s%"$k"}" "$s"; done)}}" \
+                "eval: {texts: {$(for s in $sources; do printf '%s: %s.heldout, ' "$s" "$s"; done)}}" \
                 "decontaminate: false" "stats: $which$k.json" "variants:"
             cat "$T/$which$k"
         } >"$T/$which$k.yaml"
