@@ -24,6 +24,8 @@ enum {
 struct ablation_eval {
     const char *name, *file;
     bool task;
+    const char **from; /* the files that decide on its scores: the text, or the task with what it includes and its data */
+    int n_from;
 };
 
 struct ablation_variant {

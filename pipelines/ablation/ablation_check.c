@@ -152,16 +152,6 @@ static int describe_stat(struct buf *b, const char *name)
                       st.st_mtim.tv_nsec);
 }
 
-static void put_map(struct buf *b, const struct node *map)
-{
-    for (const struct node *n = map ? map->child : NULL; n; n = n->next) {
-        buf_printf(b, "%s=", n->key.p);
-        for (const struct node *i = n->type == NODE_LIST ? n->child : NULL; i; i = i->next)
-            buf_printf(b, "%s,", i->str.p);
-        buf_printf(b, "%s\n", n->type == NODE_LIST ? "" : n->str.p ? n->str.p : "");
-    }
-}
-
 /* The keys of a variant: of its tokens, by all that the plan says, and of its runs. */
 static int make_keys(const struct ablation *a, struct ablation_variant *v, struct span plan, struct err *e)
 {
@@ -170,15 +160,18 @@ static int make_keys(const struct ablation *a, struct ablation_variant *v, struc
     snprintf(v->data, sizeof v->data, "%016" PRIx64, hash_xxh3_64(plan));
     buf_printf(&b, "%s\n%" PRId64 "\n", v->data, a->tokens);
     describe_stat(&b, v->tokenizer);
-    put_map(&b, v->weights);
-    put_map(&b, a->model);
-    for (int i = 0; i < a->n_evals; i++)
-        describe_stat(&b, a->eval[i].file);
+    if (v->weights)
+        node_put_json(&b, v->weights, "");
+    node_put_json(&b, a->model, "");
+    for (int i = 0; i < a->n_evals; i++) {
+        buf_printf(&b, "\n%s\n", a->eval[i].name);
+        for (int k = 0; k < a->eval[i].n_from; k++)
+            describe_stat(&b, a->eval[i].from[k]);
+    }
     snprintf(v->key, sizeof v->key, "%016" PRIx64, hash_xxh3_64(buf_span(&b)));
-    if (b.failed)
-        return ablation_no_memory(e);
+    int rc = b.failed ? ablation_no_memory(e) : 0;
     buf_free(&b);
-    return 0;
+    return rc;
 }
 
 /* Opens the stages of a settled plan, which checks their settings. */

@@ -9,6 +9,7 @@
 #include "base/near.h"
 #include "base/opt_map.h"
 #include "pipelines/nodes.h"
+#include "tokenize/tasks/task.h"
 
 /* The keys whose values are no words. */
 static const char *const file_keys[] = {"input", "stages", "model", "eval", "decontaminate", "variants", NULL};
@@ -273,39 +274,49 @@ static int read_variant(struct ablation *a, const struct node *root, const struc
 
 /* ---- evaluations ---- */
 
-static int add_eval(struct ablation *a, const char *name, const struct node *file, bool task, struct err *e)
+/* An evaluation by a file, n->str, whose name and files x says. */
+static int add_eval(struct ablation *a, const struct node *n, struct ablation_eval x, struct err *e)
 {
     struct stat st;
 
-    if (file->type != NODE_STR)
-        return ablation_wrong(a, file->line, e, task ? "tasks is a list of files" : "texts is a map of names to files");
     if (a->n_evals == ABLATION_EVALS)
-        return ablation_wrong(a, file->line, e, "more than %d evaluations", ABLATION_EVALS);
-    if (!task && !name_is_plain(span_of(name)))
-        return ablation_wrong(a, file->line, e, "'%s' is no name: 1 to 64 letters of A-Z, a-z, 0-9 and ._-+", name);
-    if (stat(file->str.p, &st) < 0)
-        return err_sys(e, ERR_IO, "'%s' line %d: cannot open '%s'", a->file, file->line, file->str.p);
+        return ablation_wrong(a, n->line, e, "more than %d evaluations", ABLATION_EVALS);
+    for (int i = 0; i < x.n_from; i++)
+        if (stat(x.from[i], &st) < 0)
+            return err_sys(e, ERR_IO, "'%s' line %d: cannot open '%s'", a->file, n->line, x.from[i]);
     for (int i = 0; i < a->n_evals; i++)
-        if (strcmp(a->eval[i].name, name) == 0)
-            return ablation_wrong(a, file->line, e, "'%s' is there twice", name);
-    a->eval[a->n_evals++] = (struct ablation_eval){name, file->str.p, task};
+        if (strcmp(a->eval[i].name, x.name) == 0)
+            return ablation_wrong(a, n->line, e, "'%s' is there twice", x.name);
+    x.file = n->str.p;
+    a->eval[a->n_evals++] = x;
     return 0;
 }
 
-/* The name that a task's file gives it. */
-static int add_task(struct ablation *a, const struct node *file, struct err *e)
+static int add_text(struct ablation *a, const struct node *n, struct err *e)
 {
-    struct node *task;
-    const char *name;
+    struct ablation_eval x = {.name = n->key.p, .n_from = 1};
 
-    if (file->type != NODE_STR)
-        return ablation_wrong(a, file->line, e, "tasks is a list of files");
-    if (node_load_yaml(&a->arena, file->str.p, &task, e) < 0)
-        return err_wrap(e, "'%s' line %d", a->file, file->line);
-    name = node_str(task, "task");
-    if (!name)
-        return ablation_wrong(a, file->line, e, "'%s' is no task: it has no name", file->str.p);
-    return add_eval(a, name, file, true, e);
+    if (n->type != NODE_STR)
+        return ablation_wrong(a, n->line, e, "texts is a map of names to files");
+    if (!name_is_plain(n->key))
+        return ablation_wrong(a, n->line, e, "'%s' is no name: 1 to 64 letters of A-Z, a-z, 0-9 and ._-+", x.name);
+    x.from = arena_alloc(&a->arena, sizeof *x.from);
+    if (!x.from)
+        return ablation_no_memory(e);
+    *x.from = n->str.p;
+    return add_eval(a, n, x, e);
+}
+
+/* A task has the name that its file gives it. */
+static int add_task(struct ablation *a, const struct node *n, struct err *e)
+{
+    struct task_about task;
+
+    if (n->type != NODE_STR)
+        return ablation_wrong(a, n->line, e, "tasks is a list of files");
+    if (task_about(&task, n->str.p, &a->arena, e) < 0)
+        return err_wrap(e, "'%s' line %d", a->file, n->line);
+    return add_eval(a, n, (struct ablation_eval){.name = task.name, .task = true, .from = task.file, .n_from = task.n_files}, e);
 }
 
 static int read_evals(struct ablation *a, const struct node *n, int line, struct err *e)
@@ -320,7 +331,7 @@ static int read_evals(struct ablation *a, const struct node *n, int line, struct
     if ((texts && texts->type != NODE_MAP) || (tasks && tasks->type != NODE_LIST))
         return ablation_wrong(a, n->line, e, "eval has a map of texts and a list of tasks");
     for (const struct node *t = texts ? texts->child : NULL; t; t = t->next)
-        TRY(add_eval(a, t->key.p, t, false, e));
+        TRY(add_text(a, t, e));
     for (const struct node *t = tasks ? tasks->child : NULL; t; t = t->next)
         TRY(add_task(a, t, e));
     if (!a->n_evals)
@@ -455,9 +466,9 @@ int ablation_load(struct ablation *a, const char *path, struct err *e)
         return ablation_wrong(a, root->line, e, "the plan has no stages: a list, which may be empty");
     TRY(read_evals(a, node_get(root, "eval"), root->line, e));
     TRY(read_variants(a, root, node_get(root, "variants"), e));
+    TRY(ablation_read_model(a, node_get(root, "model"), root->line, e)); /* before the keys, of which it is part */
     for (int i = 0; i < a->n_variants; i++)
         TRY(ablation_check_variant(a, &a->variant[i], e));
-    TRY(ablation_read_model(a, node_get(root, "model"), root->line, e));
     group_variants(a);
     return 0;
 }

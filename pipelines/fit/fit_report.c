@@ -238,16 +238,29 @@ static int match_names(const struct mix_finding *f, int *source, int *target, st
     return 0;
 }
 
-/* Of a target's points what was measured (z) beside what is predicted; room: four numbers a point, and two a draw. */
-static void hold_against(struct mix_finding *f, int target, int column, const double *w, double *room)
+/* A point's loss of a target, or of the goal (-1); column: where each target stands. */
+static double measured_loss(const struct mix_finding *f, int point, int target, const int *column)
 {
-    struct mix_test *t = &f->test[target];
+    const double *loss = &f->tests.loss[point * f->tests.targets];
+    double sum = 0;
+
+    if (target >= 0)
+        return loss[column[target]];
+    for (int t = 0; t < f->points.targets; t++)
+        sum += f->goal.share[t] * loss[column[t]];
+    return sum;
+}
+
+/* What was measured of a target or the goal (-1) beside what is predicted; room: four numbers a point, and two a draw. */
+static void hold_against(struct mix_finding *f, int target, const int *column, const double *w, double *room)
+{
+    struct mix_test *t = target >= 0 ? &f->test[target] : &f->goal_test;
     const int n = f->tests.n;
     double *predicted = room, *measured = room + n, *ranks = room + 2 * n, *x = room + 4 * n, sum = 0;
 
     for (int i = 0; i < n; i++) {
-        const double *at = &w[i * f->points.sources], loss = f->tests.loss[i * f->tests.targets + column];
-        struct fit_range r = predict_range(f, target, at, x);
+        const double *at = &w[i * f->points.sources], loss = measured_loss(f, i, target, column);
+        struct fit_range r = target >= 0 ? predict_range(f, target, at, x) : goal_range(f, at, x);
 
         predicted[i] = log(r.value);
         measured[i] = log(loss);
@@ -275,8 +288,8 @@ static int run_tests(struct mix_finding *f, struct err *e)
     for (int i = 0; i < f->tests.n; i++)
         for (int s = 0; s < f->tests.sources; s++)
             w[i * k + source[s]] = f->tests.weight[i * f->tests.sources + s];
-    for (int t = 0; t < f->points.targets; t++)
-        hold_against(f, t, target[t], w, room);
+    for (int t = -1; t < f->points.targets; t++)
+        hold_against(f, t, target, w, room);
     free(w);
     return 0;
 }

@@ -104,10 +104,10 @@ static int put_tests(const struct mix_finding *f, struct buf *b)
     struct text_table t = {0};
     int rc = fit_heads(&t, "not fitted|points|error|rank corr.|within a run's range");
 
-    for (int i = 0; i < f->points.targets && rc == 0; i++) {
-        const struct mix_test *x = &f->test[i];
+    for (int i = f->points.targets > 1 ? -1 : 0; i < f->points.targets && rc == 0; i++) {
+        const struct mix_test *x = i < 0 ? &f->goal_test : &f->test[i];
 
-        rc = text_table_add(&t, span_of(f->points.target[i]));
+        rc = text_table_add(&t, span_of(i < 0 ? "(goal)" : f->points.target[i]));
         if (rc == 0)
             rc = text_table_add_int(&t, (uint64_t)f->tests.n);
         if (rc == 0)
@@ -154,6 +154,19 @@ static int put_sources(const struct mix_finding *f, const char *key, const doubl
     return buf_putc(b, '}');
 }
 
+static int put_test(const struct mix_finding *f, const char *key, const struct mix_test *x, struct buf *b)
+{
+    if (!f->tests.n)
+        return 0;
+    TRY(json_put_key(b, key));
+    TRY(buf_puts(b, "{\"points\":"));
+    TRY(json_put_int(b, f->tests.n));
+    TRY(json_put_real(b, "error", x->error));
+    TRY(json_put_real(b, "rank_correlation", x->correlation));
+    TRY(json_put_count(b, "within", (uint64_t)x->inside));
+    return buf_putc(b, '}');
+}
+
 static int put_target(const struct mix_finding *f, int target, struct buf *b)
 {
     const struct mix_target *x = &f->a.target[target];
@@ -179,14 +192,7 @@ static int put_target(const struct mix_finding *f, int target, struct buf *b)
         TRY(buf_puts(b, "]}"));
     }
     TRY(buf_putc(b, '}'));
-    if (f->tests.n) {
-        TRY(buf_puts(b, ",\"test\":{\"points\":"));
-        TRY(json_put_int(b, f->tests.n));
-        TRY(json_put_real(b, "error", f->test[target].error));
-        TRY(json_put_real(b, "rank_correlation", f->test[target].correlation));
-        TRY(json_put_count(b, "within", (uint64_t)f->test[target].inside));
-        TRY(buf_putc(b, '}'));
-    }
+    TRY(put_test(f, "test", &f->test[target], b));
     return buf_putc(b, '}');
 }
 
@@ -219,6 +225,7 @@ int mix_put_json(const struct mix_finding *f, struct buf *b)
     for (int t = 0; t < f->points.targets; t++)
         TRY(put_target(f, t, b));
     TRY(buf_putc(b, '}'));
+    TRY(put_test(f, "goal_test", &f->goal_test, b));
     TRY(json_put_key(b, "predictions"));
     TRY(buf_putc(b, '['));
     for (int i = 0; i < f->rows; i++)

@@ -32,7 +32,7 @@ struct mix_finding {
     struct mix_row *row;                  /* (rows) the best first */
     int rows;
     double low[FIT_SOURCES], high[FIT_SOURCES]; /* of the best weights, by draws */
-    struct mix_test test[FIT_TARGETS];
+    struct mix_test test[FIT_TARGETS], goal_test; /* of points that were not fitted */
     double *proposal;                     /* (propose, sources) */
 };
 

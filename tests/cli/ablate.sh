@@ -122,6 +122,17 @@ status "a further variant and seed" 0 ablate --seeds 3 --work a.yaml.work b.yaml
 equal "leave the runs that are there" "$(ls -l --time-style=full-iso a.yaml.work/runs/plain-*/1.json)" "$before"
 equal "and add theirs" "$(ls a.yaml.work/runs/twice-*/*.json a.yaml.work/runs/plain-*/*.json | wc -l)" 6
 
+# What decides on a run is in its name: another rate or other data of a task are run anew.
+status "some runs" 0 ablate --seeds 1 --work named a.yaml
+cp -p sky.jsonl sky.was
+sed -i 's/"gold":1/"gold":0/' sky.jsonl
+status "with other questions" 0 ablate --seeds 1 --work named a.yaml
+equal "they are run anew" "$(ls -d named/runs/plain-* | wc -l)" 2
+cp -p sky.was sky.jsonl
+sed 's/lr: 0.02/lr: 0.03/' a.yaml >c.yaml
+status "with another rate" 0 ablate --seeds 1 --work named c.yaml
+equal "so are these" "$(ls -d named/runs/plain-* | wc -l)" 3
+
 status "models are kept" 0 ablate --keep-models --seeds 1 --work kept a.yaml
 quern checkpoint info kept/runs/share-*/1/model >out
 has "shares are the weights of a blend" out \

@@ -92,3 +92,53 @@ int task_docs_list(struct task_docs *d, const struct node *list, struct arena *a
         rc = add(d, &docs, n, e);
     return take(d, a, &docs, rc, e);
 }
+
+static int add_name(struct task_about *t, struct arena *a, struct span name)
+{
+    struct span copy = arena_dup(a, name);
+
+    t->file[t->n_files++] = copy.p;
+    return copy.p ? 0 : ERR_NOMEM;
+}
+
+/* The files of all splits: a name, a list of names, or a map of splits to such. */
+static int add_names(struct task_about *t, struct arena *a, const struct node *files)
+{
+    if (files && files->type == NODE_STR)
+        return add_name(t, a, files->str);
+    for (const struct node *f = files ? files->child : NULL; f; f = f->next)
+        TRY(add_names(t, a, f));
+    return 0;
+}
+
+static int64_t count_names(const struct node *files)
+{
+    int64_t n = 1;
+
+    for (const struct node *f = files ? files->child : NULL; f; f = f->next)
+        n += count_names(f);
+    return n;
+}
+
+int task_about(struct task_about *t, const char *path, struct arena *a, struct err *e)
+{
+    struct task_conf c;
+    const struct node *files;
+    int rc = task_conf_open(&c, path, e);
+
+    *t = (struct task_about){0};
+    if (rc == 0) {
+        files = node_get(task_conf_get(&c, "dataset_kwargs"), "data_files");
+        t->name = arena_dup(a, span_of(c.name)).p;
+        t->file = arena_calloc(a, (size_t)(c.n + count_names(files)), sizeof *t->file);
+        rc = t->name && t->file ? 0 : ERR_NOMEM;
+        for (int i = 0; i < c.n && rc == 0; i++)
+            rc = add_name(t, a, span_of(c.path[i]));
+        if (rc == 0)
+            rc = add_names(t, a, files);
+        if (rc < 0)
+            err_set(e, rc, "out of memory");
+    }
+    task_conf_close(&c);
+    return rc;
+}

@@ -42,6 +42,15 @@ struct task_answer {
 int task_open(struct task **t, const char *path, const struct tokenizer *tokenizer, const struct task_settings *s, struct err *e);
 void task_close(struct task *t); /* NULL is fine */
 
+/* What a task's file says of itself: its name (or the path), and the files that it is read from: itself, what it includes, all
+ * its data, there or not.  In a's memory.  Errors as of task_open, but for those of data. */
+struct task_about {
+    const char *name;
+    const char **file;
+    int n_files;
+};
+int task_about(struct task_about *t, const char *path, struct arena *a, struct err *e);
+
 const char *task_name(const struct task *t);
 int64_t task_questions(const struct task *t);
 /* Its requests, which are t's; whether answers have to say what is greedy. */

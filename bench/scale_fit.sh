@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# What `quern scale fit` predicts from small models of one eight times larger.  Takes an hour.
+#   WIDTHS, MTOKENS: of the small models, and millions of tokens; LARGE: the width and tokens of the large one, in millions;
+#   RATES: of which the best for width 64 and a million tokens is taken; PRECISION: bf16 or fp32.
+. bench/lib.sh
+WIDTHS=${WIDTHS:-48 64 96 128} MTOKENS=${MTOKENS:-.5 1 2 4} LARGE=${LARGE:-416 4} RATES=${RATES:-5e-3 1e-2 2e-2} PRECISION=${PRECISION:-bf16}
+books=$SHARED/data/text/prose/books-dev.jsonl.zst
+if [ ! -r "$books" ]; then
+    row scale-fit - - "left out: no $books"
+    exit 0
+fi
+# Chapters of books; of every tenth author, by a hash, those that models are evaluated on.
+zstd -dcq "$books" | python3 -c '
+import json, random, sys, zlib
+chance, out = random.Random(20261128), {True: [], False: []}
+for line in sys.stdin:
+    d = json.loads(line)
+    out[zlib.crc32(d["id"].split("/")[1].encode()) % 10 == 0].append(line)
+for apart, name, most in (False, "train", 40e6), (True, "heldout", 7e5):
+    chance.shuffle(out[apart])
+    size = 0
+    with open(f"{sys.argv[1]}/{name}.jsonl", "w") as f:
+        for line in out[apart]:
+            if size < most:
+                f.write(line)
+                size += len(line)
+' "$T" || exit 1
+quern-tokenizer train -q --vocab-size 1024 -o "$T/tokenizer.json" "$T/train.jsonl" || exit 1
+for s in train heldout; do quern-tokenize -q --tokenizer "$T/tokenizer.json" --append-eod --output-prefix "$T/$s" "$T/$s.jsonl" || exit 1; done
+
+# run WIDTH MTOKENS RATE: trains a model of two layers and prints a point.
+run() {
+    local iters
+    iters=$(awk -v t="$2" 'BEGIN { printf "%d", t * 1e6 / 2048 }')
+    local name=$T/$1-$2-$3 n
+    [ -e "$name.json" ] || {
+        # shellcheck disable=SC2046
+        quern-train -q --num-layers 2 --hidden-size "$1" --num-attention-heads $(($1 / 16)) --position-embedding-type rope \
+            --normalization RMSNorm --swiglu --disable-bias-linear --seq-length 256 --vocab-size 1024 --attention-dropout 0 \
+            --hidden-dropout 0 --micro-batch-size 8 --global-batch-size 8 --train-iters $iters --optimizer muon \
+            --muon-extra-scale-factor 0.2 --lr "$3" --lr-warmup-fraction .05 --lr-decay-style cosine \
+            --train-data-path "$T/train_text_document" --valid-data-path "$T/heldout_text_document" --eval-interval $iters --eval-iters 100 \
+            --save "$name" -j "${4:-1}" --log-file "$name.jsonl" $([ "$PRECISION" = fp32 ] || echo --bf16) || return
+        n=$(quern-checkpoint info "$name" | sed -n 's/^\([0-9]*\) parameters;.*/\1/p')
+        sed -n 's/.*"valid_loss":\([0-9.]*\).*/{"params": '"$n"', "tokens": '$((iters * 2048))', "loss": \1}/p' "$name.jsonl" | tail -n 1 >"$name.json"
+        rm -rf "$name"
+    }
+    cat "$name.json"
+}
+loss() { sed -n 's/.*"loss": \([0-9.]*\).*/\1/p'; }
+
+SECONDS=0
+best=
+for rate in $RATES; do
+    l=$(run 64 1 "$rate" "$(nproc)" | loss)
+    row "scale-fit-rate-$rate" "$l" nats 'a token, of width 64 and a million tokens'
+    if [ -z "$best" ] || awk -v a="$l" -v b="$best" 'BEGIN { exit !(a < b) }'; then best=$l lr=$rate; fi
+done
+# Of the small ones as many at once as there are processors, the longest first.
+for t in $(tr ' ' '\n' <<<"$MTOKENS" | sort -rn); do
+    for w in $(tr ' ' '\n' <<<"$WIDTHS" | sort -rn); do
+        while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+        run "$w" "$t" "$lr" >/dev/null &
+    done
+done
+wait
+cat "$T"/*-"$lr".json >"$T/points.jsonl"
+read -r width mtokens <<<"$LARGE"
+large=$(run "$width" "$mtokens" "$lr" "$(nproc)") || exit 1
+n=$(sed -n 's/.*"params": \([0-9]*\).*/\1/p' <<<"$large") d=$(sed -n 's/.*"tokens": \([0-9]*\).*/\1/p' <<<"$large")
+quern scale fit -q --params "$n" --tokens "$d" "$T/points.jsonl" || exit 1
+cat "$T/points.jsonl"
+printf '%s\n' "$large"
+row scale-fit "$SECONDS" s "of $(nproc) processors, all of it, rate $lr"
+[ -z "${KEEP:-}" ] || { cat "$T/points.jsonl" && printf '%s\n' "$large"; } >"$KEEP/scale.jsonl"
