@@ -457,7 +457,8 @@ template <int D, int N, bool CAPPED> static __global__ void __launch_bounds__(32
                 mma(ds[2 * n + 1], value, x + 2);
             }
         }
-        weigh<N, CAPPED>(p, drop, b, now_h, row, now, queries, of, k, pr, ds);
+        /* Keys fit an int, which spares sm_100 a register. */
+        weigh<N, CAPPED>(p, drop, b, now_h, CUDA_ARCH < 1000 ? row : (int)row, now, queries, of, k, pr, ds);
 #pragma unroll
         for (int i = 0; i < N / 16; i++) {
             uint32_t a[4], c[4];

@@ -3,7 +3,7 @@
 
 /* A thread a band: neighbours read neighbouring rows.  Bytes: the signature once, then a key a band; the
  * sketch reads the signature again, from the L2 cache if the batch is small. */
-static __global__ void __launch_bounds__(CUDA_BLOCK) keys_kernel(struct band_keys p)
+static __global__ void CUDA_ROOMY keys_kernel(struct band_keys p)
 {
     int64_t all = p.docs * p.bands, stride = (int64_t)gridDim.x * CUDA_BLOCK;
 

@@ -31,6 +31,8 @@ int cuda_launched(struct device *dev, const char *op, struct err *e);
 int cuda_scratch(struct device *dev, void **p, size_t bytes, struct err *e);
 int cuda_fill(struct device *dev, void *p, int byte, size_t bytes, struct err *e);
 int cuda_processors(const struct device *dev);
+/* Threads that one of them holds. */
+int cuda_threads(const struct device *dev);
 
 /* What an op keeps with the device: made once (tried says that it was), freed with it. */
 struct cuda_state {
@@ -49,6 +51,16 @@ int cub_sort(struct device *dev, void *temp, size_t temp_bytes, const uint64_t *
 }
 
 enum { CUDA_BLOCK = 256, CUDA_WARPS = CUDA_BLOCK / 32 };
+/* What a kernel is compiled for, 900 for sm_90; on the host 0. */
+#if defined(__CUDA_ARCH__)
+enum { CUDA_ARCH = __CUDA_ARCH__ };
+#else
+enum { CUDA_ARCH = 0 };
+#endif
+/* Threads that a multiprocessor of it holds: for bounds of launches; the host asks cuda_threads. */
+enum { CUDA_THREADS = CUDA_ARCH == 860 || CUDA_ARCH == 870 || CUDA_ARCH == 890 || CUDA_ARCH >= 1100 ? 1536 : 2048 };
+/* Bounds of kernels for which ptxas, left alone, takes so few registers of sm_100 that it spills some. */
+#define CUDA_ROOMY __launch_bounds__(CUDA_BLOCK, CUDA_ARCH < 1000 ? 0 : 4)
 
 /* What is slower than it could be, or taken from where: a line on standard error if $QUERN_CUDA_NOTES is set. */
 __attribute__((format(printf, 1, 2))) static inline void cuda_note(const char *fmt, ...)

@@ -12,7 +12,7 @@
 #include "kernels/lt_api.h"
 
 struct device_impl {
-    int number, processors;
+    int number, processors, threads; /* threads that a multiprocessor holds */
     void *scratch, **scratch_kept; /* kept: for graphs */
     size_t scratch_bytes, kept_bytes;
     int n_kept, graphs;
@@ -248,6 +248,11 @@ extern "C" int cuda_fill(struct device *dev, void *p, int byte, size_t bytes, st
 extern "C" int cuda_processors(const struct device *dev)
 {
     return dev->impl->processors;
+}
+
+extern "C" int cuda_threads(const struct device *dev)
+{
+    return dev->impl->threads;
 }
 
 /* The block that a graph was recorded with stays where it is. */
@@ -582,12 +587,15 @@ static int gpu_open(struct device **out, int number, struct err *e)
     struct cuda_info info;
     struct device *dev;
     cudaError_t c;
+    int threads;
 
     *out = NULL;
     TRY(gpu_info(number, &info, e));
     c = cudaSetDevice(number);
     if (c == cudaSuccess)
         c = cudaFree(NULL); /* makes the context: now, not in the first op */
+    if (c == cudaSuccess)
+        c = cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, number);
     if (c != cudaSuccess)
         return no_gpu(c, e);
     dev = (struct device *)calloc(1, sizeof *dev);
@@ -599,6 +607,7 @@ static int gpu_open(struct device **out, int number, struct err *e)
     }
     dev->impl->number = number;
     dev->impl->processors = info.processors;
+    dev->impl->threads = threads;
     dev->kind = DEVICE_CUDA;
     dev->calls = &gpu_calls;
     dev->dedup = &gpu_dedup_ops;

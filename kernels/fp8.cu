@@ -37,7 +37,8 @@ template <enum dtype DT> struct plain {
 
 /* What act_fwd, act_bwd, glu_fwd or glu_bwd would have stored. */
 template <enum act ACT, bool GLU, bool BACK> struct activated {
-    enum { ROWS = 2, BLOCKS = ACT == ACT_GELU_ERF ? 2 : 3 }; /* as registers go */
+    /* As registers go. */
+    enum { ROWS = CUDA_ARCH >= 1200 && ACT == ACT_CLAMPED && GLU && BACK ? 1 : 2, BLOCKS = ACT == ACT_GELU_ERF ? 2 : 3 };
     static __device__ __forceinline__ bool packed(const struct fp8_quantize &p)
     {
         return p.cols % (GLU && BACK ? 2 * PACK : PACK) == 0 && ((uintptr_t)p.x | (BACK ? (uintptr_t)p.dy : 0)) % 16 == 0;

@@ -20,12 +20,9 @@
 #include "kernels/cuda_op.cuh"
 
 /* Hashes a chunk; blocks a multiprocessor: 24 warps with 80 registers a thread, enough for 12
- * functions of 32 bits without a spill (the build fails if there is one); sm_80 needs a few more. */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-enum { MINHASH_CHUNK = 1024, MINHASH_BLOCKS = 2 };
-#else
-enum { MINHASH_CHUNK = 1024, MINHASH_BLOCKS = 3 };
-#endif
+ * functions of 32 bits without a spill (the build fails if there is one); sm_80 needs a few more.  Hashes that a warp asks for
+ * at once: from sm_100 on four would spill. */
+enum { MINHASH_CHUNK = 1024, MINHASH_BLOCKS = CUDA_ARCH && CUDA_ARCH < 900 ? 2 : 3, MINHASH_UNROLL = CUDA_ARCH < 1000 ? 4 : 2 };
 #define MINHASH_M61_MASK 0x1fffffffffffffffull
 
 /* The first sequence that ends behind `at`; n if none does. */

@@ -16,7 +16,7 @@ static __global__ void __launch_bounds__(CUDA_BLOCK, MINHASH_BLOCKS)
             if (from >= to)
                 continue;
             s.reset();
-#pragma unroll 4
+#pragma unroll MINHASH_UNROLL
             for (int64_t i = from; i < to; i++)
                 s.add(hash[i]);
             s.put(sig + d * m.n, begin == from && end == to);

@@ -119,6 +119,9 @@ template <enum dtype DT, bool RMS, bool FP8> static __global__ void __launch_bou
  * the registers. */
 template <int K> static __device__ __forceinline__ void hold(stored<DTYPE_BF16> (&row)[K], uint32_t zero)
 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000 /* where two zeros cancel out if it knows that they are one */
+    asm volatile("" : "+r"(zero));
+#endif
 #pragma unroll
     for (int k = 0; k < K; k++) {
         uint4 *w = row[k].w;

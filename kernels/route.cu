@@ -188,7 +188,7 @@ static __device__ __forceinline__ float by_sigmoid(const struct route &p, const 
     return 0;
 }
 
-template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
+template <enum dtype DT> static __global__ void CUDA_ROOMY
     bwd_sigmoid_kernel(struct route p, void *dlogits, struct route_grad g)
 {
     for (int64_t t = (int64_t)blockIdx.x * CUDA_WARPS + threadIdx.x / 32; t < p.t; t += (int64_t)gridDim.x * CUDA_WARPS) {
@@ -212,7 +212,7 @@ template <enum dtype DT> static __global__ void __launch_bounds__(CUDA_BLOCK)
     }
 }
 
-static __global__ void __launch_bounds__(CUDA_BLOCK)
+static __global__ void CUDA_ROOMY
     likely_kernel(struct route p, int64_t each, const float *logits, float *prob, int32_t *count)
 {
     int lane = threadIdx.x % 32;

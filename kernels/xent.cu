@@ -2,10 +2,9 @@
 
 /* A block a row; a row of 50,000 logits is read from memory once and, for the gradient, once more from the second
  * cache. */
-enum { ROW_MOST = 1024 };
-/* Blocks of a multiprocessor; more registers for what would spill. */
+/* Blocks of a multiprocessor, of half its threads at most; more registers for what would spill. */
 static constexpr int blocks_of(enum dtype dt, bool cap) { return cap && dt == DTYPE_F32 ? 1 : 2; }
-#define ROW_BOUNDS(cap) __launch_bounds__(ROW_MOST, blocks_of(DT, cap))
+#define ROW_BOUNDS(cap) __launch_bounds__(CUDA_THREADS / 2, blocks_of(DT, cap))
 
 static __device__ __forceinline__ float infinity() { return __uint_as_float(0x7f800000u); }
 
@@ -103,6 +102,7 @@ template <enum dtype DT, bool CAP> static __device__ __forceinline__ void row_bo
     struct row r = row_of<DT>(p, t);
     float m = -infinity(), shift = m, s = 0;
 
+#pragma unroll 1
     for (int64_t i = threadIdx.x * PACK; i < r.whole; i += step_of(PACK)) {
         pack x = pack_whole<DT>(r.at + i * dtype_bytes<DT>());
         float old = m;
@@ -178,6 +178,7 @@ template <enum dtype DT, bool CAP> static __device__ __forceinline__ void row_gr
         owner = -1;
     if (owner == threadIdx.x)
         at = one_get<DT>(r.at, target);
+#pragma unroll 1
     for (int64_t i = threadIdx.x * PACK; i < r.whole; i += step_of(PACK)) {
         pack x = pack_whole<DT>(r.at + i * dtype_bytes<DT>());
 #pragma unroll
@@ -257,9 +258,9 @@ template <enum dtype DT, bool CAP> static __global__ void ROW_BOUNDS(CAP)
 
 /* ---- the ops ---- */
 
-static unsigned threads_of(const struct xent *p)
+static unsigned threads_of(const struct device *dev, const struct xent *p)
 {
-    int64_t n = (packs_of(p->ld) + 31) / 32 * 32, most = ROW_MOST;
+    int64_t n = (packs_of(p->ld) + 31) / 32 * 32, most = cuda_threads(dev) / 2;
 
     return (unsigned)(n > most ? most : n < 32 ? 32 : n);
 }
@@ -271,9 +272,9 @@ extern "C" int xent_cuda(struct device *dev, enum dtype dt, const struct xent *p
     if (p->t == 0)
         return 0;
     if (p->cap > 0)
-        BY_TYPE(dt, LAUNCH(capped_kernel<DT>, dim3((unsigned)p->t), threads_of(p), dev, *p, loss));
+        BY_TYPE(dt, LAUNCH(capped_kernel<DT>, dim3((unsigned)p->t), threads_of(dev, p), dev, *p, loss));
     else
-        BY_TYPE(dt, LAUNCH(whole_kernel<DT>, dim3((unsigned)p->t), threads_of(p), dev, *p, loss));
+        BY_TYPE(dt, LAUNCH(whole_kernel<DT>, dim3((unsigned)p->t), threads_of(dev, p), dev, *p, loss));
     return cuda_launched(dev, "xent", e);
 }
 
@@ -283,9 +284,9 @@ extern "C" int xent_max_cuda(struct device *dev, enum dtype dt, const struct xen
     if (p->t == 0)
         return 0;
     if (p->cap > 0)
-        BY_TYPE(dt, LAUNCH((max_kernel<DT, true>), dim3((unsigned)p->t), threads_of(p), dev, *p, max));
+        BY_TYPE(dt, LAUNCH((max_kernel<DT, true>), dim3((unsigned)p->t), threads_of(dev, p), dev, *p, max));
     else
-        BY_TYPE(dt, LAUNCH((max_kernel<DT, false>), dim3((unsigned)p->t), threads_of(p), dev, *p, max));
+        BY_TYPE(dt, LAUNCH((max_kernel<DT, false>), dim3((unsigned)p->t), threads_of(dev, p), dev, *p, max));
     return cuda_launched(dev, "xent_max", e);
 }
 
@@ -296,9 +297,9 @@ extern "C" int xent_sum_cuda(struct device *dev, enum dtype dt, const struct xen
     if (p->t == 0)
         return 0;
     if (p->cap > 0)
-        BY_TYPE(dt, LAUNCH((sum_kernel<DT, true>), dim3((unsigned)p->t), threads_of(p), dev, *p, max, sum, at));
+        BY_TYPE(dt, LAUNCH((sum_kernel<DT, true>), dim3((unsigned)p->t), threads_of(dev, p), dev, *p, max, sum, at));
     else
-        BY_TYPE(dt, LAUNCH((sum_kernel<DT, false>), dim3((unsigned)p->t), threads_of(p), dev, *p, max, sum, at));
+        BY_TYPE(dt, LAUNCH((sum_kernel<DT, false>), dim3((unsigned)p->t), threads_of(dev, p), dev, *p, max, sum, at));
     return cuda_launched(dev, "xent_sum", e);
 }
 
@@ -309,8 +310,8 @@ extern "C" int xent_finish_cuda(struct device *dev, enum dtype dt, const struct 
     if (p->t == 0)
         return 0;
     if (p->cap > 0)
-        BY_TYPE(dt, LAUNCH((finish_kernel<DT, true>), dim3((unsigned)p->t), threads_of(p), dev, *p, max, sum, at, loss));
+        BY_TYPE(dt, LAUNCH((finish_kernel<DT, true>), dim3((unsigned)p->t), threads_of(dev, p), dev, *p, max, sum, at, loss));
     else
-        BY_TYPE(dt, LAUNCH((finish_kernel<DT, false>), dim3((unsigned)p->t), threads_of(p), dev, *p, max, sum, at, loss));
+        BY_TYPE(dt, LAUNCH((finish_kernel<DT, false>), dim3((unsigned)p->t), threads_of(dev, p), dev, *p, max, sum, at, loss));
     return cuda_launched(dev, "xent_finish", e);
 }

@@ -1,6 +1,7 @@
 # Reads what cuobjdump says of kernels and prints what kernels/sass.inc has of each, with tabs:
 #     file  kernel  threads  registers  shared  stack  blocks  instructions  loop  hmma  mufu  bar  wide  half  narrow  local
 # A line "FILE name" begins a source; then come -res-usage, -elf (which says how many threads a block has) and -sass.
+# Without -sass, a row ends with the blocks.  arch: sm_90 or another of LIMITS.
 #
 # `blocks` are those that a multiprocessor holds at once.  `instructions` are all but NOPs.  `loop` and what follows are counted
 # along the hot path: once through each loop that accesses global memory by 16 bytes a thread or stores 8, in kernels without wide
@@ -11,7 +12,12 @@
 # its longest loop.  `wide`, `half`, `narrow`: accesses of global memory by 16, 8 and fewer bytes a thread; `local`: all
 # instructions that access local memory.
 
-BEGIN { WORTHS = 6 }
+BEGIN {
+    WORTHS = 6
+    # Of a multiprocessor: warps, blocks, KiB of shared memory.
+    LIMITS["sm_80"] = "64 32 164"; LIMITS["sm_90"] = LIMITS["sm_100"] = "64 32 228"; LIMITS["sm_120"] = "48 24 100"
+    split(LIMITS[arch], limit, " ")
+}
 
 function hex(s,    i, v) {
     s = tolower(s)
@@ -23,13 +29,13 @@ function hex(s,    i, v) {
 function least(a, b) { return a < b ? a : b }
 function up(x, unit) { return int((x + unit - 1) / unit) * unit }
 
-# Blocks of a multiprocessor of sm_90: 64 warps, 32 blocks; four times 16 Ki registers, in units of 8 a thread; 228 KiB of shared
-# memory in units of 128 bytes, of which the system takes 1 KiB a block.
+# Blocks of a multiprocessor: four times 16 Ki registers, in units of 8 a thread; shared memory in units of 128 bytes, of which the
+# system takes 1 KiB a block.
 function resident(threads, regs, shared,    warps, blocks) {
     warps = up(threads, 32) / 32
-    blocks = least(32, int(64 / warps))
+    blocks = least(limit[2], int(limit[1] / warps))
     if (regs) blocks = least(blocks, int(int(16384 / (up(regs, 8) * 32)) * 4 / warps))
-    return least(blocks, int(233472 / (up(shared, 128) + 1024)))
+    return least(blocks, int(limit[3] * 1024 / (up(shared, 128) + 1024)))
 }
 
 # ---- the graph of basic blocks; instructions are 1 .. n ----
@@ -225,7 +231,7 @@ function end_kernel() {
 }
 function end_file(    k) {
     end_kernel()
-    for (k in code)
+    for (k in regs)
         printf "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", file, k, threads[k], regs[k], shared[k], stack_of[k],
             threads[k] ? resident(threads[k], regs[k], shared[k]) : 0, code[k]
     split("", code); split("", threads); split("", regs); split("", shared); split("", stack_of)

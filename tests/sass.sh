@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Holds the kernels, as nvcc made them for sm_90, to the table kernels/sass.inc, so that a slower one is seen without a GPU.
+# Holds the kernels, as nvcc made them for sm_90, to the table kernels/sass.inc, so that a slower one is seen without a GPU, and
+# those for other architectures to its stack and blocks.
 #     sass.sh check BUILD     a line "FILE KERNEL: MEASURE WANT, GOT" for each that is worse; status 1 if there is one
 #     sass.sh record BUILD    writes the table anew
 # Status 2: it cannot be tried here; the only line says why.  What is counted: tests/sass.awk.  QUERN_SASS names another table,
@@ -9,6 +10,7 @@ what=$1 B=$2
 table=${QUERN_SASS:-kernels/sass.inc}
 # By so much a kernel may be worse than its row.
 allowed=5
+elsewhere='sm_80 sm_100 sm_120'
 
 cannot() { echo "$1"; exit 2; }
 
@@ -22,16 +24,17 @@ find_tools() {
     cuobjdump=$found
 }
 
-# What cuobjdump says of each kernel's object, for tests/sass.awk: a build folder may hold objects whose sources are gone.
+# dump ARCH: what cuobjdump says of each kernel's object, for tests/sass.awk, instructions of sm_90 alone: a build folder may hold
+# objects whose sources are gone.
 dump() {
     local source o
     for source in kernels/*.cu; do
         o=$B/$source.o
         [ -f "$o" ] || continue
         echo "FILE $(basename "$source")"
-        "$cuobjdump" -arch sm_90 -res-usage "$o" 2>&1
-        "$cuobjdump" -arch sm_90 -elf "$o" 2>/dev/null | grep -A 4 -E '^\.nv\.info\.|EIATTR_MAX_THREADS'
-        "$cuobjdump" -arch sm_90 -sass "$o" 2>/dev/null
+        "$cuobjdump" -arch "$1" -res-usage "$o" 2>&1
+        "$cuobjdump" -arch "$1" -elf "$o" 2>/dev/null | grep -A 4 -E '^\.nv\.info\.|EIATTR_MAX_THREADS'
+        [ "$1" != sm_90 ] || "$cuobjdump" -arch sm_90 -sass "$o" 2>/dev/null
     done
 }
 
@@ -64,13 +67,29 @@ names() {
         $2 !~ /^cub::/'
 }
 
-rows() { dump | awk -f tests/sass.awk | names | LC_ALL=C sort; }
+# rows ARCH: of its kernels.
+rows() { dump "$1" | awk -v arch="$1" -f tests/sass.awk | names | LC_ALL=C sort; }
+
+# all_rows FILE: of sm_90, with the largest stack that any architecture has, and at the end the blocks elsewhere.
+all_rows() {
+    local arch
+    rows sm_90 >"$1"
+    for arch in $elsewhere; do
+        rows "$arch" >"$1.there"
+        [ -s "$1.there" ] || cannot "no kernel was built for $arch here"
+        awk -F '\t' -v OFS='\t' 'FILENAME == ARGV[1] { stack[$1, $2] = $6; blocks[$1, $2] = $7; next }
+            stack[$1, $2] > $6 { $6 = stack[$1, $2] }
+            { print $0, blocks[$1, $2] + 0 }' "$1.there" "$1" >"$1.all"
+        mv "$1.all" "$1"
+    done
+}
 
 record() {
     {
         echo "/* kernels/sass.inc -- what nvcc $release makes of each kernel for sm_90, counted by tests/sass.awk: written by make"
-        echo " * sass-record, held by tests/slow/sass.sh."
-        echo " * SASS(file, kernel, threads, registers, shared, stack, blocks, instructions, loop, hmma, mufu, bar, wide, half, narrow, local) */"
+        echo " * sass-record, held by tests/slow/sass.sh.  stack: the most on any architecture; at the end blocks on others."
+        echo " * SASS(file, kernel, threads, registers, shared, stack, blocks, instructions, loop, hmma, mufu, bar, wide, half, narrow, local,"
+        echo " *      sm_80, sm_100, sm_120) */"
         awk -F '\t' '{
             printf "SASS(\"%s\", \"%s\"", $1, $2
             for (i = 3; i <= NF; i++) printf ", %d", $i
@@ -86,7 +105,8 @@ of_table() {
 
 # compare WANT GOT: rows with tabs.
 compare() {
-    awk -F '\t' -v allowed="$allowed" '
+    awk -F '\t' -v allowed="$allowed" -v elsewhere="$elsewhere" '
+        BEGIN { n_elsewhere = split(elsewhere, arch, " ") }
         function say(measure, want, got) { printf "%s %s: %s %s, got %s\n", $1, $2, measure, want, got; bad = 1 }
         # In how many pieces of work the hot path is measured: products of the tensor cores, or 16 bytes of memory.
         function work(hmma, wide, half) { return hmma ? hmma : wide + half / 2 ? wide + half / 2 : 1 }
@@ -106,6 +126,8 @@ compare() {
             if (!$3) say("threads of __launch_bounds__", w[3], "none")
             else if (!$7) say("blocks of a multiprocessor", w[7], "none: " $3 " threads, " $4 " registers, " $5 " bytes shared")
             else if ($7 < w[7]) say("blocks of a multiprocessor", w[7], $7 " (" $3 " threads, " $4 " registers, " $5 " bytes shared)")
+            for (i = 1; i <= n_elsewhere; i++)
+                if ($(16 + i) < w[16 + i]) say("blocks of a multiprocessor of " arch[i], w[16 + i], $(16 + i))
             if ($6 > w[6]) say("bytes of stack", w[6], $6)
             if ($16 > w[16]) say("accesses of local memory", w[16], $16)
             if (more($8, w[8], 8)) say("instructions", w[8], $8)
@@ -130,7 +152,7 @@ ls "$B"/kernels/*.cu.o >/dev/null 2>&1 || cannot "no kernel was built here"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 [ "$what" = record ] || grep -q "what nvcc $release makes" "$table" || cannot "the table is of another nvcc than $release"
-rows >"$work/got"
+all_rows "$work/got"
 case $what in
 record) record "$work/got" && echo "$table: $(wc -l <"$work/got") kernels" ;;
 check)

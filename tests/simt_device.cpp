@@ -47,6 +47,7 @@ int cuda_fill(struct device *, void *p, int byte, size_t bytes, struct err *)
 }
 
 int cuda_processors(const struct device *) { return 1; }
+int cuda_threads(const struct device *) { return 2048; }
 
 struct cuda_state *cuda_kept(struct device *, enum cuda_state_of which)
 {

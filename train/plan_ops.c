@@ -78,7 +78,7 @@ struct kernel {
     const char *file, *name;
     int loop, wide, half;
 };
-#define SASS(file, name, threads, regs, shared, stack, blocks, all, loop, hmma, mufu, bar, wide, half, narrow, local) \
+#define SASS(file, name, threads, regs, shared, stack, blocks, all, loop, hmma, mufu, bar, wide, half, narrow, local, ...) \
     {file, name, loop, wide, half},
 static const struct kernel kernels[] = {
 #include "kernels/sass.inc"

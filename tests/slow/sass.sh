@@ -9,10 +9,10 @@ cat >nvcc <<'END'
 #!/bin/sh
 echo 'Cuda compilation tools, release 13.0, V13.0.88'
 END
-# Prints what is in ./usage, ./elf or ./sass.
+# cuobjdump -arch ARCH -WHAT FILE: prints what is in ./res-usage, ./elf or ./sass, or of this architecture alone in ./ARCH.WHAT.
 cat >cuobjdump <<'END'
 #!/bin/sh
-exec cat "$(dirname "$0")/${3#-}"
+cd "$(dirname "$0")" && if [ -e "$2.${3#-}" ]; then exec cat "$2.${3#-}"; else exec cat "${3#-}"; fi
 END
 chmod +x nvcc cuobjdump
 cat >right.res-usage <<'END'
@@ -66,7 +66,7 @@ gate 'a kernel without a row' 1 check
 has 'is named' out "$kernel no row in the table"
 gate 'a table is written' 0 record
 # 8 blocks: 2048 threads; 16 instructions but the NOP; the loop by its whole packs: 8 of them
-has 'with what was counted' table 'SASS("vec.cu", "copy_kernel<4>", 256, 32, 1024, 0, 8, 16, 7, 0, 0, 0, 2, 0, 0, 0)'
+has 'with what was counted' table 'SASS("vec.cu", "copy_kernel<4>", 256, 32, 1024, 0, 8, 16, 7, 0, 0, 0, 2, 0, 0, 0, 8, 8, 6)'
 gate 'the same kernel passes' 0 check
 gate 'more instructions a round do not' 1 check 's/^ .*LDG.E.128.*/&\n        \/*0048*\/ FADD R4, R4, R4 ;/'
 has 'and are said' out "$kernel instructions for 16 bytes 3.50, got 4.00"
@@ -83,6 +83,14 @@ gate 'no launch bounds' 1 check 's/EIATTR_MAX_THREADS/EIATTR_OTHER/'
 has 'are said' out "$kernel threads of __launch_bounds__ 256, got none"
 gate 'a barrier a round' 1 check 's/IADD3 R0, R0, 0x100, RZ/BAR.SYNC.DEFER_BLOCKING 0x0/'
 has 'is said' out "$kernel barriers for 16 bytes 0.00, got 0.50"
+sed 's/REG:32/REG:48/; s/STACK:0/STACK:16/' right.res-usage >sm_120.res-usage
+gate 'registers of another architecture' 1 check
+has 'are said' out "$kernel blocks of a multiprocessor of sm_120 6, got 5"
+has 'and its stack' out "$kernel bytes of stack 0, got 16"
+: >sm_120.res-usage
+gate 'code for fewer architectures holds nothing' 2 check
+has 'and says so' out 'no kernel was built for sm_120 here'
+rm sm_120.res-usage
 gate 'a row without a kernel' 1 check 's/copy_kernelILi4/copy_kernelILi2/'
 has 'is said' out "$kernel in the table, and no such kernel"
 sed -i 's/13\.0/12.8/' table
