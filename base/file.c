@@ -138,7 +138,8 @@ int file_map_open(struct file_map *m, const char *path, struct err *e)
     m->p = NULL;
     m->n = 0;
     if (fd < 0 && http_is_address(path))
-        return err_set(e, ERR_UNSUPPORTED, "'%s' is an address; this has to be a file here, which is mapped", path);
+        return err_set(e, ERR_UNSUPPORTED, "'%.*s' is an address; this has to be a file here, which is mapped",
+                       http_name_length(path), path);
     if (fd < 0)
         return err_sys(e, ERR_IO, "cannot open '%s'", path);
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {

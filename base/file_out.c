@@ -191,7 +191,7 @@ int file_check_suffix(const char *path, struct err *e)
                                          ".tgz", ".tar", ".gzip", ".zstd"};
 
     if (http_is_address(path) && !s3_is_address(path))
-        return err_set(e, ERR_ARG, "'%s' is an address, to which nothing is written", path);
+        return err_set(e, ERR_ARG, "'%.*s' is an address, to which nothing is written", http_name_length(path), path);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (ends_with(path, others[i]))
             return err_set(e, ERR_ARG, "'%s': %s cannot be written, .gz, .zst and .parquet can", path, others[i]);

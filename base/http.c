@@ -15,9 +15,14 @@ bool http_is_address(const char *name)
     return strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0 || s3_is_address(name);
 }
 
+int http_name_length(const char *address)
+{
+    return (int)(s3_is_address(address) ? strlen(address) : strcspn(address, "?#"));
+}
+
 char *http_name(const char *address)
 {
-    return strndup(address, s3_is_address(address) ? strlen(address) : strcspn(address, "?#"));
+    return strndup(address, (size_t)http_name_length(address));
 }
 
 /* A decimal number at *p, which is moved behind it. */
@@ -73,7 +78,6 @@ enum {
     ROOM = 4 * AT_ONCE,   /* and that wait to be read */
     REDIRECTS = 5,
     TIMEOUT = 300,        /* seconds without a byte */
-    STATE_MAX = 512,      /* bytes of an ETag or a date */
     WORDS = 1024, WORDS_MAX = 64 << 10 /* bytes that a refusal has: those that are looked at, and at most */
 };
 
@@ -88,7 +92,7 @@ struct http {
     uint64_t at;          /* offset of the next byte that is given out */
     uint64_t end;         /* where what was asked for ends */
     uint64_t size;        /* of the object; UINT64_MAX: not known */
-    char state[STATE_MAX]; /* its ETag or date */
+    char state[HTTP_STATE_MAX]; /* its ETag or date */
     bool dated;           /* it is a date */
     bool known;           /* size and state are those of an answer */
     struct http_sum *sum; /* of the bytes given out, from the first on, where the server states one; NULL */
@@ -136,7 +140,7 @@ static const char *header_of(const struct http *h, const char *name, bool last)
 {
     struct curl_header *v;
 
-    if (curl.easy_header(h->easy, name, 0, CURLH_HEADER, last ? -1 : 0, &v) != CURLHE_OK || strlen(v->value) >= STATE_MAX)
+    if (curl.easy_header(h->easy, name, 0, CURLH_HEADER, last ? -1 : 0, &v) != CURLHE_OK || strlen(v->value) >= HTTP_STATE_MAX)
         return "";
     return v->value;
 }

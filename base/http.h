@@ -28,6 +28,8 @@
 extern "C" {
 #endif
 
+enum { HTTP_STATE_MAX = 512 }; /* bytes of http_state */
+
 /* One thread at a time uses it. */
 struct http;
 
@@ -35,6 +37,8 @@ struct http;
 bool http_is_address(const char *name);
 /* What messages call it: of the web, without its query.  The caller frees it; NULL: out of memory. */
 char *http_name(const char *address);
+/* How many bytes of an address these are: its first. */
+int http_name_length(const char *address);
 
 /* Opens an address: the n bytes from offset on (UINT64_MAX: up to the end), and waits for the server's answer.  Fewer come where
  * the object ends before; offset may be its end, but not beyond.  ERR_ARG, ERR_UNSUPPORTED, ERR_NOMEM; ERR_IO with the address,

@@ -115,6 +115,7 @@ static int open_file(struct lines_in *l, struct err *e)
     l->formed = l->ended = l->broken = false;
     buf_clear(&l->rest);
     TRY(file_open(&l->in, l->paths[at], e));
+    snprintf(l->state, sizeof l->state, "%s", file_state(l->in));
     file_set_threads(l->in, l->threads > 1 ? l->threads : 1);
     file_set_columns(l->in, l->columns);
     return 0;

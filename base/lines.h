@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/http.h"
 #include "base/mem.h"
 #include "base/opt.h"
 
@@ -68,6 +69,7 @@ struct lines_in {
     bool ended, broken;     /* no more bytes but rest; a damage stands behind rest */
     uint64_t to;            /* no line that begins there or behind */
     uint64_t passed;        /* bytes as stored of the files before this one */
+    char state[HTTP_STATE_MAX]; /* of the file that was opened last (file_state) */
     struct buf rest;
     struct err damage;
 };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/http.h"
 #include "base/mem.h"
 
 static int no_memory(struct err *e)
@@ -130,10 +131,20 @@ static int prefix(struct run_files *f, const char *what, const char *name, bool 
     return rc;
 }
 
+/* What is mapped, or gone on with in place, is no address. */
+static int check_is_here(enum opt_names kind, const char *what, const char *name, struct err *e)
+{
+    if ((kind != OPT_NAMES_FOLDER && kind != OPT_NAMES_PREFIX && kind != OPT_NAMES_OUT_PREFIX) || !http_is_address(name))
+        return 0;
+    return err_set(e, ERR_ARG, "%s: '%.*s' is an address; this has to be a file or a folder here", what, http_name_length(name),
+                   name);
+}
+
 int run_names(struct run_files *f, enum opt_names kind, const char *what, const char *name, struct err *e)
 {
     const char *colon;
 
+    TRY(check_is_here(kind, what, name, e));
     switch (kind) {
     case OPT_NAMES_INPUT: return run_reads(f, what, name, e);
     case OPT_NAMES_TREE: return run_reads_tree(f, what, name, e);

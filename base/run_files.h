@@ -38,7 +38,7 @@ int run_reads_tree(struct run_files *f, const char *what, const char *name, stru
 int run_writes(struct run_files *f, const char *what, const char *name, struct err *e);
 /* The same for what is there already of names that a run makes up as it goes: a pattern as in the shell. */
 int run_writes_pattern(struct run_files *f, const char *what, const char *pattern, struct err *e);
-/* As name's kind says; OPT_NAMES_NOTHING and OPT_NAMES_FOLDER are none. */
+/* As name's kind says; OPT_NAMES_NOTHING and OPT_NAMES_FOLDER are none.  ERR_ARG: a folder or a dataset is an address. */
 int run_names(struct run_files *f, enum opt_names kind, const char *what, const char *name, struct err *e);
 /* All that the options of a table name.  before: in front of their names in messages, such as "--". */
 int run_names_opts(struct run_files *f, const struct opt *opts, const char *before, struct err *e);

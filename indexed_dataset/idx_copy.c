@@ -176,6 +176,33 @@ static int copy_end(struct copy *c, int rc, struct span sums, struct err *e)
     return rc;
 }
 
+/* ---- loss masks ---- */
+
+enum { MASK_PATH_MAX = IDX_PATH_MAX + sizeof LOSS_MASK_SUFFIX };
+
+/* The loss mask beside a dataset; "": it has none. */
+static int mask_of(const char *part, char mask[MASK_PATH_MAX], struct err *e)
+{
+    struct idx *x, *m = NULL;
+    int rc;
+
+    TRY(idx_open(&x, part, e));
+    rc = loss_mask_open(&m, x, e);
+    if (rc == 0)
+        snprintf(mask, MASK_PATH_MAX, "%s%s", m ? idx_prefix(x) : "", m ? LOSS_MASK_SUFFIX : "");
+    idx_close(m);
+    idx_close(x);
+    return rc;
+}
+
+/* The one that PREFIX is to have. */
+static int name_mask(const char *prefix, char mask[MASK_PATH_MAX], struct err *e)
+{
+    if (snprintf(mask, MASK_PATH_MAX, "%s" LOSS_MASK_SUFFIX, prefix) >= IDX_PATH_MAX)
+        return err_set(e, ERR_ARG, "the prefix is too long: '%.80s...'", prefix);
+    return 0;
+}
+
 /* ---- merge ---- */
 
 static int add_part(struct copy *c, const struct part *p, struct err *e)
@@ -219,10 +246,10 @@ static int check_parts(const char *prefix, const char *const *part, int n, struc
     return 0;
 }
 
-int idx_merge(const char *prefix, const char *const *part, int n, struct err *e)
+static int merge_parts(const char *prefix, const char *const *part, int n, struct err *e)
 {
     struct copy *c = NULL;
-    int rc = n > 0 ? check_parts(prefix, part, n, e) : err_set(e, ERR_ARG, "nothing to merge");
+    int rc = 0;
 
     for (int i = 0; i < n && rc == 0; i++) {
         struct part p;
@@ -234,6 +261,52 @@ int idx_merge(const char *prefix, const char *const *part, int n, struct err *e)
         part_close(&p);
     }
     return copy_end(c, rc, (struct span){0}, e);
+}
+
+/* The parts' loss masks, to be freed one by one; NULL: no part has one. */
+static int masks_of(const char *const *part, int n, char **mask, struct err *e)
+{
+    char first[MASK_PATH_MAX] = "", name[MASK_PATH_MAX];
+
+    for (int i = 0; i < n; i++) {
+        TRY(mask_of(part[i], name, e));
+        if (i == 0)
+            memcpy(first, name, sizeof first);
+        if (!*name != !*first)
+            return err_set(e, ERR_ARG, "'%s' has a loss mask and '%s' has none", *first ? part[0] : part[i],
+                           *first ? part[i] : part[0]);
+        mask[i] = *name ? strdup(name) : NULL;
+        if (*name && !mask[i])
+            return err_set(e, ERR_NOMEM, "out of memory for names");
+    }
+    return 0;
+}
+
+/* Of the masks, if there are any. */
+static int merge_masks(const char *prefix, const char *const *part, int n, struct err *e)
+{
+    char to[MASK_PATH_MAX], **mask = calloc((size_t)n, sizeof(*mask));
+    int rc = mask ? masks_of(part, n, mask, e) : err_set(e, ERR_NOMEM, "out of memory for names");
+
+    if (rc == 0 && mask[0])
+        rc = name_mask(prefix, to, e);
+    if (rc == 0 && mask[0])
+        rc = check_parts(to, (const char *const *)mask, n, e);
+    if (rc == 0 && mask[0])
+        rc = merge_parts(to, (const char *const *)mask, n, e);
+    for (int i = 0; mask && i < n; i++)
+        free(mask[i]);
+    free(mask);
+    return rc;
+}
+
+int idx_merge(const char *prefix, const char *const *part, int n, struct err *e)
+{
+    if (n < 1)
+        return err_set(e, ERR_ARG, "nothing to merge");
+    TRY(check_parts(prefix, part, n, e));
+    TRY(merge_masks(prefix, part, n, e));
+    return merge_parts(prefix, part, n, e);
 }
 
 /* ---- filter ---- */
@@ -305,7 +378,7 @@ static int filter_documents(struct copy *c, const struct part *part, const struc
     return 0;
 }
 
-int idx_filter(const char *prefix, const char *part, const struct idx_wanted *want, uint64_t *kept, struct err *e)
+static int filter_part(const char *prefix, const char *part, const struct idx_wanted *want, uint64_t *kept, struct err *e)
 {
     uint8_t *keep = NULL, *drop = NULL;
     struct copy *c = NULL;
@@ -326,6 +399,18 @@ int idx_filter(const char *prefix, const char *part, const struct idx_wanted *wa
     free(drop);
     part_close(&p);
     return rc;
+}
+
+int idx_filter(const char *prefix, const char *part, const struct idx_wanted *want, uint64_t *kept, struct err *e)
+{
+    char mask[MASK_PATH_MAX], to[MASK_PATH_MAX];
+
+    TRY(mask_of(part, mask, e));
+    if (*mask) {
+        TRY(name_mask(prefix, to, e));
+        TRY(filter_part(to, mask, want, kept, e));
+    }
+    return filter_part(prefix, part, want, kept, e);
 }
 
 /* ---- forget ---- */
@@ -387,19 +472,15 @@ static int copy_without(const char *prefix, const struct part *p, const uint8_t 
 /* The same of the loss mask beside it, if there is one. */
 static int forget_mask(const char *prefix, const struct part *p, const uint8_t *drop, struct err *e)
 {
-    char to[IDX_PATH_MAX], of[IDX_PATH_MAX + 16];
-    struct idx *mask;
+    char to[MASK_PATH_MAX], of[MASK_PATH_MAX];
     struct part m;
     uint64_t kept;
     int rc;
 
-    TRY(loss_mask_open(&mask, p->x, e));
-    if (!mask)
+    TRY(mask_of(idx_prefix(p->x), of, e));
+    if (!*of)
         return 0;
-    idx_close(mask);
-    snprintf(of, sizeof of, "%s" LOSS_MASK_SUFFIX, idx_prefix(p->x));
-    if (snprintf(to, sizeof to, "%s" LOSS_MASK_SUFFIX, prefix) >= (int)sizeof to)
-        return err_set(e, ERR_ARG, "the prefix is too long: '%.80s...'", prefix);
+    TRY(name_mask(prefix, to, e));
     rc = part_open(&m, of, e);
     if (rc == 0)
         rc = copy_without(to, &m, drop, &kept, e);
@@ -476,7 +557,7 @@ static int split_documents(struct copy *const *c, uint64_t *left, const struct p
     return 0;
 }
 
-int idx_split(const char *const *prefix, const double *share, int n, const char *part, uint64_t seed, struct err *e)
+static int split_part(const char *const *prefix, const double *share, int n, const char *part, uint64_t seed, struct err *e)
 {
     struct copy *c[IDX_SPLITS_MAX] = {0};
     uint64_t left[IDX_SPLITS_MAX] = {0};
@@ -493,4 +574,33 @@ int idx_split(const char *const *prefix, const double *share, int n, const char 
         rc = copy_end(c[k], rc, (struct span){0}, e);
     part_close(&p);
     return rc;
+}
+
+/* Of the mask, if there is one: the division looks at numbers of documents alone, so it is the same. */
+static int split_mask(const char *const *prefix, const double *share, int n, const char *part, uint64_t seed, struct err *e)
+{
+    char mask[MASK_PATH_MAX], (*to)[MASK_PATH_MAX];
+    const char *name[IDX_SPLITS_MAX];
+    int rc = 0;
+
+    TRY(mask_of(part, mask, e));
+    if (!*mask || n < 1 || n > IDX_SPLITS_MAX) /* which is told later */
+        return 0;
+    to = malloc((size_t)n * sizeof(*to));
+    if (!to)
+        return err_set(e, ERR_NOMEM, "out of memory for names");
+    for (int k = 0; k < n && rc == 0; k++) {
+        name[k] = to[k];
+        rc = name_mask(prefix[k], to[k], e);
+    }
+    if (rc == 0)
+        rc = split_part(name, share, n, mask, seed, e);
+    free(to);
+    return rc;
+}
+
+int idx_split(const char *const *prefix, const double *share, int n, const char *part, uint64_t seed, struct err *e)
+{
+    TRY(split_mask(prefix, share, n, part, seed, e));
+    return split_part(prefix, share, n, part, seed, e);
 }

@@ -2,7 +2,8 @@
  *
  * Documents keep their order and their sequences; memory is bounded whatever their number.  The
  * parts must have one dtype, and none may be what is written (ERR_ARG); what lies wrong in a part is
- * ERR_FORMAT, modes of a multimodal dataset are ERR_UNSUPPORTED.
+ * ERR_FORMAT, modes of a multimodal dataset are ERR_UNSUPPORTED.  A loss mask beside a part (loss_mask.h) is copied likewise;
+ * of parts to merge all have one, or none (ERR_ARG).
  */
 #ifndef INDEXED_DATASET_IDX_COPY_H
 #define INDEXED_DATASET_IDX_COPY_H
@@ -22,9 +23,9 @@ struct idx_wanted {
  * file that is no number of a document. */
 int idx_filter(const char *prefix, const char *part, const struct idx_wanted *want, uint64_t *kept, struct err *e);
 
-/* Writes PREFIX from the documents of the part that are not in the list, as its ledger knows them; a loss mask beside it likewise
- * (loss_mask.h).  PREFIX.sum.json says of the tokens what the part's does, and how many documents went.  *kept, *gone: how many
- * stayed and went.  ERR_ARG: the part has no ledger. */
+/* Writes PREFIX from the documents of the part that are not in the list, as its ledger knows them.  PREFIX.sum.json says of the
+ * tokens what the part's does, and how many documents went.  *kept, *gone: how many stayed and went.  ERR_ARG: the part has no
+ * ledger. */
 struct page_list;
 int idx_forget(const char *prefix, const char *part, struct page_list *pages, uint64_t *kept, uint64_t *gone, struct err *e);
 

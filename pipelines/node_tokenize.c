@@ -1,5 +1,6 @@
 #include "pipelines/node_tokenize.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/json.h"
@@ -25,7 +26,7 @@ struct tokens {
     struct pipeline_result all;         /* of those before it */
 };
 
-/* A note: for each key this, then the tokens of all keys. */
+/* A note: for each key this, then the tokens of all keys, then with a ledger the document's record. */
 struct note_head {
     uint64_t bytes;
     uint32_t specials;
@@ -34,7 +35,7 @@ struct note_head {
 
 struct thread {
     struct encoder *enc;
-    struct buf tokens;
+    struct buf tokens, id, source;
 };
 
 void tokens_conf_init(struct tokens_conf *c)
@@ -134,6 +135,8 @@ static void tokens_thread_close(void *stage, void *thread)
     (void)stage;
     encoder_free(t->enc);
     buf_free(&t->tokens);
+    buf_free(&t->id);
+    buf_free(&t->source);
     free(t);
 }
 
@@ -151,6 +154,30 @@ static int encode_key(const struct tokens *s, struct thread *t, const char *key,
     return 0;
 }
 
+/* Appends what a ledger says of the document to its tokens: what `quern tokenize` says of its line (tokenize/origin.h). */
+static int put_record(struct thread *t, struct doc *d, struct err *e)
+{
+    struct span source = doc_raw(d, "source"), url = doc_string(d, "url"), number = doc_raw(d, "url");
+    int rc = 0;
+
+    if (!url.p && number.n && (*number.p == '-' || (*number.p >= '0' && *number.p <= '9')))
+        url = number;
+    buf_clear(&t->id);
+    buf_clear(&t->source);
+    if (!d->id.n)
+        rc = buf_printf(&t->id, "%s:%" PRIu64, d->file, d->offset);
+    if (rc == 0 && (!source.n || *source.p != '{')) {
+        rc = buf_puts(&t->source, "{\"file\":");
+        rc = rc == 0 ? json_put_name(&t->source, d->file) : rc;
+        rc = rc == 0 ? json_put_count(&t->source, "within", d->offset) : rc;
+        rc = rc == 0 ? buf_putc(&t->source, '}') : rc;
+        source = buf_span(&t->source);
+    }
+    if (rc == 0)
+        rc = ledger_put_record(&t->tokens, d->id.n ? d->id : buf_span(&t->id), url, source);
+    return rc < 0 ? err_set(e, ERR_NOMEM, "out of memory for a document's origin") : 0;
+}
+
 static int tokens_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
 {
     struct note_head head[LINE_KEYS_MAX] = {{0}};
@@ -163,6 +190,8 @@ static int tokens_work(void *stage, void *thread, struct doc *d, struct verdict 
     buf_clear(&t->tokens);
     for (int k = 0; k < s->x.n_keys; k++)
         TRY(encode_key(s, t, s->keys[k], d, &head[k], e));
+    if (s->x.ledger)
+        TRY(put_record(t, d, e));
     p = arena_alloc(d->arena, heads + t->tokens.n);
     if (!p)
         return err_set(e, ERR_NOMEM, "out of memory for the tokens of a document");
@@ -189,11 +218,27 @@ int tokens_begin(void *stage, int group, int groups, struct err *e)
     return 0;
 }
 
+/* The entry of a document in each key's ledger.  The note's tokens begin at byte `at`, its record at `end`. */
+static int add_origins(struct tokens *s, struct span note, const struct note_head *head, size_t at, size_t end, struct err *e)
+{
+    struct span record = {note.p + end, note.n - end};
+
+    for (int k = 0; k < s->x.n_keys; k++) {
+        struct ledger_item item = {.record = (uint32_t)record.n, .tokens = (uint64_t)head[k].length};
+        struct span tokens = {note.p + at, (size_t)head[k].length * (size_t)s->width};
+
+        ledger_leaf(s->width == 2 ? IDX_U16 : IDX_I32, record, tokens, item.leaf);
+        TRY(output_add_origins(&s->out, k, record, &item, 1, e));
+        at += tokens.n;
+    }
+    return 0;
+}
+
 static int tokens_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
 {
     struct tokens *s = stage;
     struct note_head head[LINE_KEYS_MAX];
-    size_t at = (size_t)s->x.n_keys * sizeof *head;
+    size_t first = (size_t)s->x.n_keys * sizeof *head, at = first;
 
     (void)v;
     (void)reply;
@@ -213,7 +258,7 @@ static int tokens_commit(void *stage, struct span note, struct verdict *v, struc
         *c = (struct pipeline_key_counts){c->tokens + (uint64_t)head[k].length, c->empty + (head[k].length == 0),
                                           c->bytes + head[k].bytes, c->specials + head[k].specials};
     }
-    return 0;
+    return s->x.ledger ? add_origins(s, note, head, first, at, e) : 0;
 }
 
 /* The dataset gets its names by itself: those of the .bin, its checksums and the .idx have an order. */
@@ -279,10 +324,12 @@ static int set_options(struct tokens *s, struct err *e)
         return err_set(e, ERR_ARG, "append-eod: the tokenizer has no special token that is known to end a document: eod-token");
     if (c->append_eod)
         pipeline_tell_eod(s->tokenizer);
+    if (c->ledger && !sha256_is_built())
+        return err_set(e, ERR_UNSUPPORTED, "ledger: this build has no SHA-256 (nettle-dev)");
     s->width = (int)idx_dtype_size(idx_dtype_for_vocab(tokenizer_vocab_size(s->tokenizer)));
     s->x = (struct pipeline_options){.tokenizer = s->tokenizer, .keys = s->keys, .n_keys = n, .prepend = -1,
                                      .version = QUERN_VERSION, .threads = 1, .append_eod = c->append_eod,
-                                     .allow_special = c->allow_special, .again = true};
+                                     .allow_special = c->allow_special, .ledger = c->ledger, .again = true};
     return 0;
 }
 

@@ -1,8 +1,9 @@
 /* pipelines/node_tokenize.h -- the end of a branch that makes indexed datasets of its documents.
  *
  * Tokens are made in parallel, where the documents are; they wait as notes, and the end appends them to the datasets, in order.
- * So PREFIX_KEY_document.bin and .idx are what `quern tokenize` would make of the branch's documents.  Of several shards each
- * has the documents of whole inputs, and different tasks write them at the same time.
+ * So PREFIX_KEY_document.bin and .idx are what `quern tokenize` would make of the branch's documents, and so is .ledger (of
+ * documents with an id and a source; others are named by their lines, which are those of the plan's input).  Of several shards
+ * each has the documents of whole inputs, and different tasks write them at the same time.
  */
 #ifndef PIPELINES_NODE_TOKENIZE_H
 #define PIPELINES_NODE_TOKENIZE_H
@@ -17,7 +18,7 @@ struct tokens_conf {
     struct tokenizer_settings settings;
     const char *prefix; /* with a slash at its end a folder: a dataset for each input, of its number */
     const char *keys;
-    bool append_eod, allow_special;
+    bool append_eod, allow_special, ledger;
     int64_t shards; /* PREFIX-00000-of-00008_..., of about as many inputs each; 0: one, PREFIX_... */
 };
 void tokens_conf_init(struct tokens_conf *c);
@@ -30,6 +31,7 @@ void tokens_conf_init(struct tokens_conf *c);
     OPT_FLAG(0, "append-eod", &(c).append_eod, "end each document with the token for that"),                       \
     OPT_STR(0, "eod-token", &(c).settings.eod, "TOKEN", "which token that is, or its id"),                         \
     OPT_FLAG(0, "allow-special", &(c).allow_special, "special tokens in a text are special"),                      \
+    OPT_FLAG(0, "ledger", &(c).ledger, "keep where each document came from: PREFIX_text_document.ledger"),         \
     OPT_INT(0, "shards", &(c).shards, 0, 99999, "so many datasets, each of whole inputs; 0: one")
 
 /* ERR_ARG: a setting is missing or impossible; errors of tokenizer_open. */

@@ -203,7 +203,7 @@ static int check_state(struct runner *r, const struct node *state, struct err *e
     struct source_where now;
 
     feed_where(&r->feed, &now);
-    if (was && now.state && strcmp(was, now.state) != 0)
+    if (was && now.state && *now.state && strcmp(was, now.state) != 0)
         return err_set(e, ERR_FORMAT, "'%s' has changed since it was begun (%s, now %s)", r->c->plan->name[r->input], was,
                        now.state);
     return 0;

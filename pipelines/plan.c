@@ -277,6 +277,13 @@ static int forget_files(struct plan *p, struct run_files *files, struct err *e)
     return run_names_opts(files, opts, "--forget-", e);
 }
 
+/* A folder whose files are the plan's. */
+static int own_folder(struct run_files *files, const char *what, const char *folder, struct err *e)
+{
+    TRY(run_names(files, OPT_NAMES_FOLDER, what, folder, e));
+    return run_files_not_in(files, what, folder, e);
+}
+
 int plan_files(struct plan *p, struct run_files *files, struct err *e)
 {
     TRY(run_reads(files, "plan", p->file, e));
@@ -297,8 +304,8 @@ int plan_files(struct plan *p, struct run_files *files, struct err *e)
     TRY(forget_files(p, files, e));
     TRY(run_files_check(files, e));
     if (p->keep)
-        TRY(run_files_not_in(files, "keep", p->keep, e));
-    return run_files_not_in(files, "work", p->work, e);
+        TRY(own_folder(files, "keep", p->keep, e));
+    return own_folder(files, "work", p->work, e);
 }
 
 /* ---- running ---- */

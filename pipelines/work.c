@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "curate/extract/walk.h"
+#include "pipelines/work_objects.h"
 
 /* ---- names ---- */
 
@@ -120,8 +121,9 @@ static bool is_own(const char *name)
     return false;
 }
 
-/* Removes every file that a plan made in a folder but locks, the plan, and what says that it is done. */
-static int clear_folder(const char *folder, struct err *e)
+/* Removes every file that a plan made in a folder but locks, the plan, what says that it is done, and, if asked, what says of
+ * inputs that they are through. */
+static int clear_folder(const char *folder, bool but_through, struct err *e)
 {
     DIR *d = opendir(folder);
     struct dirent *f;
@@ -133,6 +135,8 @@ static int clear_folder(const char *folder, struct err *e)
         if (!is_own(f->d_name) || work_lock_is(f->d_name))
             continue;
         if (strcmp(f->d_name, "plan") == 0 || strcmp(f->d_name, "finished") == 0)
+            continue;
+        if (but_through && fnmatch("0.[0-9]*.done", f->d_name, 0) == 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, f->d_name);
         if (unlink(path) < 0) {
@@ -165,7 +169,7 @@ static int forget_folder(const char *folder, struct err *e)
 
     snprintf(path, sizeof path, "%s/plan", folder);
     TRY(write_plan(path, 0, span_of("none\n"), e));
-    TRY(clear_folder(folder, e));
+    TRY(clear_folder(folder, false, e));
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, last[i]);
         if (unlink(path) < 0 && errno != ENOENT)
@@ -181,7 +185,7 @@ void work_tidy(const struct plan *p)
     work_lock_sweep(p->work);
     if (p->keep)
         work_lock_sweep(p->keep);
-    if (clear_folder(p->work, &e) < 0)
+    if (clear_folder(p->work, work_objects_any(p), &e) < 0)
         log_msg(LOG_WARN, "%s; it stays as it is", e.msg);
 }
 
@@ -227,6 +231,8 @@ static int claim_work(struct plan *p, const struct work_claim *c, struct err *e)
         rc = plan_describe(p, &is, e);
     if (rc == 0)
         rc = compare_plans(p->work, buf_span(&is), c->task, e);
+    if (rc == 0 && !p->pass->kept)
+        rc = work_objects_check(p, c->task, c->tasks, e);
     buf_free(&is);
     return rc;
 }
@@ -239,6 +245,8 @@ static int claim_kept(struct plan *p, const struct work_claim *c, struct err *e)
 
     if (rc == 0)
         rc = compare_plans(p->keep, buf_span(&is), c->task, e);
+    if (rc == 0 && p->pass->kept)
+        rc = work_objects_check(p, c->task, c->tasks, e);
     if (rc == ERR_ARG && c->again) {
         rc = forget_folder(p->keep, e);
         if (rc == 0)

@@ -39,7 +39,8 @@ struct work_locks {
     struct work_lock work, keep;
 };
 /* Makes the work folder ours, or finds that it is, and likewise that of documents that are kept, and makes those of the outputs.
- * ERR_ARG: it belongs to another plan, which is told; ERR_IO: another run is at work in it (pipelines/work_lock.h). */
+ * ERR_ARG: it belongs to another plan, or an input at an address has changed, which is told; ERR_IO: another run is at work in it
+ * (pipelines/work_lock.h); errors as of http_open. */
 int work_claim(struct plan *p, const struct work_claim *c, struct work_locks *locks, struct err *e);
 /* Gives back what is held; a process that this one was divided into: its own share. */
 void work_leave(struct work_locks *locks, bool is_child);

@@ -59,6 +59,7 @@ static int account(const struct jobs *jobs, const struct pipeline_options *x, st
             TRY(run_names(tool_files(), OPT_NAMES_OUT_PREFIX, what, name, e));
         }
         if (x->format != PIPELINE_MEGATRON) {
+            TRY(run_names(tool_files(), OPT_NAMES_FOLDER, what, jobs->job[k].prefix, e));
             snprintf(name, sizeof name, "%s_[0-9]*.%s", jobs->job[k].prefix, x->format == PIPELINE_NPY ? "npy" : "bin");
             TRY(run_writes_pattern(tool_files(), what, name, e));
         }

@@ -203,6 +203,7 @@ int main(int argc, char **argv)
     struct tool t = {
         .name = "checkpoint",
         .usage = "info|verify|import|export|join|merge [options] FOLDER",
+        .operands = OPT_NAMES_FOLDER,
         .about = "look into checkpoints, verify them, exchange them with transformers",
         .details = "info    what the checkpoint is of; reads no tensor\n"
                    "verify  compares every byte with its checksum; exit status 1 if a checkpoint is damaged\n"

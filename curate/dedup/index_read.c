@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/http.h"
 #include "curate/dedup/dedup_index.h"
 #include "curate/dedup/index_format.h"
 #include "kernels/minhash.h"
@@ -158,6 +159,9 @@ int dedup_index_open(struct dedup_index **out, const char *path, struct err *e)
     rc = note_index_kind(path, kind, e);
     if (rc != 2)
         return rc < 0 ? rc : 0;
+    if (http_is_address(path))
+        return err_set(e, ERR_UNSUPPORTED, "'%.*s' is an address; an index has to be a file here, for it is read here and there",
+                       http_name_length(path), path);
     x = calloc(1, sizeof *x);
     if (!x)
         return err_set(e, ERR_NOMEM, "out of memory for the index '%s'", path);

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file_kind.h"
+#include "base/http.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "curate/extract/extract_format.h"
@@ -27,6 +28,7 @@ struct extract {
     uint64_t size, passed; /* bytes of all files as they are stored, and of those that were closed */
     uint64_t remote; /* the same of all addresses so far */
     struct file_in *in;
+    char state[HTTP_STATE_MAX]; /* of the file that was opened last (file_state) */
     int jobs;
     struct extract_input input;
     const struct extract_format *format; /* of the open file; NULL: not told yet */
@@ -349,6 +351,7 @@ static int open_next(struct extract *x, struct err *e)
         if (rc < 0)
             return rc;
         x->remote += f->address ? file_size(x->in) : 0;
+        snprintf(x->state, sizeof x->state, "%s", file_state(x->in));
         file_set_threads(x->in, x->jobs);
         rc = warc_open(&x->input.stream, x->in, (size_t)x->conf.max_page + EXTRACT_HEAD_ROOM, e);
         if (rc == 0)
@@ -403,7 +406,7 @@ static void where(void *source, struct source_where *w)
     x->sized = true;
     w->input = x->in ? x->files.file[x->at - 1].path : NULL;
     w->consumed = x->passed + (x->in ? file_consumed(x->in) : 0);
-    w->state = x->in ? file_state(x->in) : NULL;
+    w->state = x->state;
     w->total = x->size + x->remote;
     for (int i = x->at; i < x->files.n; i++) /* an address that was not opened yet */
         if (x->files.file[i].address)
@@ -544,6 +547,7 @@ int extract_restart(struct source *s, char *const *paths, int n, struct err *e)
     x->at = 0;
     x->sized = false;
     x->size = x->passed = x->remote = 0;
+    x->state[0] = '\0';
     return walk_list(&x->files, n ? paths : only, n ? n : 1, e);
 }
 

@@ -285,9 +285,9 @@ void feed_where(const struct feed *f, struct source_where *w)
     } else if (f->source) {
         if (f->source->ops->where)
             f->source->ops->where(f->source->state, w);
-    } else if (f->lines.in) {
-        w->input = f->lines.paths[f->lines.now.at];
-        w->state = file_state(f->lines.in);
+    } else {
+        w->input = f->lines.in ? f->lines.paths[f->lines.now.at] : NULL;
+        w->state = f->lines.state;
     }
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/http.h"
 #include "base/limits.h"
 #include "curate/stream/pass.h"
 
@@ -319,7 +320,7 @@ int notes_list(struct opt_list *to, const struct opt_list *paths, struct err *e)
 {
     *to = (struct opt_list){0};
     for (int i = 0; i < paths->n; i++) {
-        if (access(paths->v[i], R_OK) < 0)
+        if (!http_is_address(paths->v[i]) && access(paths->v[i], R_OK) < 0)
             return err_sys(e, ERR_IO, "cannot open '%s'", paths->v[i]);
         TRY(opt_list_add(to, paths->v[i], e));
     }

@@ -10,7 +10,7 @@
 struct source_where {
     const char *input;        /* the file in hand; NULL: none, or not known */
     uint64_t consumed, total; /* bytes of all inputs, as they are stored; total 0: not known (a pipe) */
-    const char *state;        /* of the file in hand (file_state); NULL: none is */
+    const char *state;        /* of the file that was opened last (file_state); NULL: none was */
 };
 struct source_ops {
     const char *name;

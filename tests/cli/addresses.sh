@@ -131,8 +131,37 @@ quern tokenize -q --tokenizer tok.json --output-prefix a d.jsonl
 same 'the same tokens' a_text_document.bin b_text_document.bin
 status 'nothing is written to an address' 2 quern clean -q d.jsonl -o "$H/plain/0/new.jsonl"
 has 'it says' err 'is an address, to which nothing is written'
-status 'a dataset' 3 quern dataset info "$H/plain/0/a_text_document"
-has 'is a file here' err 'is an address; this has to be a file here, which is mapped'
+here() { # NAME COMMAND...: of what has to be here, the end of the command is an address, without its query in messages
+    local name=$1
+    shift
+    status "$name" 2 "$@" "$H/plain/0/x?key=secret"
+    has 'has to be here' err "'$H/plain/0/x' is an address; this has to be a file or a folder here"
+    status "$name in S3" 2 "$@" s3://bucket/x
+    has 'has to be here too' err "is an address; this has to be a file or a folder here"
+    absent 'nothing is made' s3: http:
+}
+tiny="--num-layers 1 --hidden-size 8 --num-attention-heads 1 --seq-length 4 --vocab-size 300 --lr 1e-3 --train-iters 1 --device cpu"
+printf 'input: d.jsonl\noutput: o.jsonl\nstages:\n  - clean\n' >plan.yaml
+here 'a dataset' quern dataset info
+here 'a dataset to write' quern dataset merge a_text_document -o
+here 'checkpoints that are asked' quern dataset trace --step 1 --checkpoint
+here 'a checkpoint' quern checkpoint verify
+here 'tokens' quern tokenize --tokenizer tok.json d.jsonl --output-prefix
+here 'tokens for others' quern tokenize --tokenizer tok.json --format npy d.jsonl --output-prefix
+# shellcheck disable=SC2086
+for o in save load data-cache-path; do here "train --$o" quern train --data-path a_text_document $tiny --$o; done
+here 'a work folder' quern curate plan.yaml --work
+here 'kept documents' quern curate plan.yaml --keep
+# shellcheck disable=SC2086
+status 'a log in S3' 2 quern train --data-path a_text_document $tiny --log-file s3://bucket/log
+has 'has to be a file' err "'s3://bucket/log' is an address; lines are appended to a file here"
+quern dedup exact -q --index e.index d.jsonl >/dev/null
+quern dedup fuzzy -q --index f.index d.jsonl >/dev/null
+quern dedup exact -q --against d.jsonl dclm.parquet >want
+status 'documents to hold against' 0 quern dedup exact -q --against "$H/cut/30000/d.jsonl?key=secret" dclm.parquet
+same 'are read there' out want
+status 'an index to hold against' 3 quern dedup fuzzy -q --against "$H/plain/0/f.index?key=secret" d.jsonl
+has 'has to be here' err "'$H/plain/0/f.index' is an address; an index has to be a file here"
 printf 'input: [%s/plain/0/d.jsonl]\noutput: o.jsonl\nwork: w\nstages:\n  - clean\n' "$H" >plan.yaml
 quern curate -q plan.yaml d.jsonl -o want.plan
 rm -rf w
@@ -153,6 +182,34 @@ done
 check 'a plan that was killed' quern curate -q plan.yaml
 same 'makes the same then' o.jsonl want.plan
 has 'and goes on where it was' log 'GET /slow/100/long.jsonl bytes='
+
+# an object that changes after it was read: while the plan is under way, when it is done, and under documents that are kept
+cp d.jsonl first.jsonl
+cp d.jsonl second.jsonl
+rm -rf w o.jsonl
+printf 'input: [%s]\noutput: o.jsonl\nwork: w\nstages:\n  - clean\n' "$H/plain/0/first.jsonl?key=secret, $H/silent/0/second.jsonl" >plan.yaml
+status 'one of two inputs is read' 3 $impatient quern curate -q plan.yaml
+head -n 1 d.jsonl >>first.jsonl
+sed -i s,silent,plain, plan.yaml
+sed -i s,silent,plain, w/plan
+status 'one that has changed since' 2 quern curate -q plan.yaml
+has 'is told with both states' err "'$H/plain/0/first.jsonl' has changed since it was read (\"$n-0\", now \""
+absent 'nothing is made' o.jsonl
+check 'a fresh start' quern curate -q --again plan.yaml
+: >log
+check 'once more' quern curate -q plan.yaml
+equal 'each is asked for' "$(cut -d' ' -f1-2 log | sort | paste -sd' ')" 'GET /plain/0/first.jsonl?key=secret GET /plain/0/second.jsonl'
+head -n 1 d.jsonl >>second.jsonl
+status 'one that has changed since all was done' 2 quern curate -q plan.yaml
+has 'is told' err "'$H/plain/0/second.jsonl' has changed since it was read"
+keeping="quern curate -q --keep docs.kept plan.yaml --work w2 --output o2.jsonl"
+check 'documents are kept' $keeping
+check 'and fit' $keeping --again
+gzip -c d.jsonl >first.jsonl
+status 'until an input changes' 2 $keeping --work w3
+has 'which is told' err "'$H/plain/0/first.jsonl' has changed since it was read"
+check 'they are made anew' $keeping --again
+cmp o2.jsonl o.jsonl >/dev/null && bad 'of what is there now'
 
 # S3: the same server under a store's endpoint; MODE/N is what it takes for a bucket
 export AWS_ENDPOINT_URL=$H/signed AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=none AWS_SHARED_CREDENTIALS_FILE=none
@@ -204,7 +261,7 @@ export AWS_ENDPOINT_URL=$H/store
 status 'a store that stays busy' 3 $impatient quern clean -q d.jsonl -o s3://999/made.jsonl
 has 'is named' err "cannot write 's3://999/made.jsonl': the store answers 503 (SlowDown)"
 status 'a dataset' 2 quern tokenize --tokenizer tok.json --output-prefix s3://000/x d.jsonl
-has 'is a file here' err 'is no plain file: what is written to it cannot be kept'
+has 'is a file here' err 'is an address; this has to be a file or a folder here'
 printf 'input: [d.jsonl]\noutput: s3://000/plan.jsonl\nrejects: s3://000/rejects.jsonl\nstages:\n  - clean\n' >plan.yaml
 status 'a plan to an address' 2 quern curate -q plan.yaml
 has 'needs a folder of its own' err "the plan's output is an address: work has to name a folder"

@@ -43,6 +43,26 @@ shown pairs >got
 same "tokens and mask of completions are TRL's" got "$S/pairs.ids"
 quern tokenize -q --tokenizer "$TOK" --chat-template chatml --loss-on all --output-prefix all "$S/chat.jsonl"
 equal "all tokens can have a loss" "$(quern dataset head -n 60 all_chat_document_loss_mask | tr -d '[], 1\n')" ""
+
+# A mask goes where its dataset goes: each document has the same length and mask wherever it is.
+m=chatml_chat_document
+head -n 5 "$S/chat.jsonl" >first.jsonl
+tail -n +6 "$S/chat.jsonl" >second.jsonl
+for f in first second; do quern tokenize -q --tokenizer "$TOK" --chat-template chatml --output-prefix $f $f.jsonl; done
+check "two parts are merged" quern dataset merge -o merged first_chat_document second_chat_document
+for e in .bin .idx _loss_mask.bin _loss_mask.idx; do same "with their masks: $e" merged$e $m$e; done
+pairs_of() { # PREFIX...: each document's ids and mask in one line
+    for f; do paste -d: <(quern dataset head -n 99 "$f") <(quern dataset head -n 99 "${f}_loss_mask"); done
+}
+check "documents are chosen" quern dataset filter -q -o chosen --min-tokens 60 $m
+same "with their masks" <(pairs_of chosen) <(pairs_of $m | awk -F'[: ]' 'NF >= 120')
+[ "$(pairs_of chosen | wc -l)" -lt "$(pairs_of $m | wc -l)" ] || bad "and not all of them"
+check "divided" quern dataset split -o part --shares x:2,y:1 $m
+same "with their masks" <(pairs_of part_x part_y | sort) <(pairs_of $m | sort)
+rm part_y_loss_mask.*
+status "one that has none" 2 quern dataset merge -o never part_x part_y
+has "is told" err "'part_x' has a loss mask and 'part_y' has none"
+absent "and nothing is made" never.bin never_loss_mask.bin
 {
     printf '{"text":"a"}\n{"messages":[]}\n{"messages":[{"role":"tool","content":"x"}]}\n{"prompt":"a","completion":["b"]}\n'
     head -n 1 "$S/chat.jsonl"
