@@ -310,16 +310,19 @@ static inline char *put_id(char *o, uint32_t id, int width)
 /* Writes the ids of a word that the table has, behind its level.  width: known when this is compiled. */
 static inline char *put_known(const struct unigram *u, const uint8_t *x, size_t count, double *sum, char *o, int width)
 {
-    float single = (float)*sum;
+    const bool single = u->sums != UNIGRAM_DOUBLE;
+    float rounded = (float)*sum;
 
     for (size_t i = 1; i < count; i++) {
         uint32_t id = word_id(x, i);
-        *sum += u->scores[id];
-        single += (float)u->scores[id]; /* as rounded from double: that has twice the digits and more */
+        if (single)
+            rounded += (float)u->scores[id]; /* as rounded from double: that has twice the digits and more */
+        else
+            *sum += u->scores[id];
         o = put_id(o, id, width);
     }
-    if (u->sums != UNIGRAM_DOUBLE)
-        *sum = single;
+    if (single)
+        *sum = rounded;
     return o;
 }
 
