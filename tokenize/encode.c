@@ -9,7 +9,7 @@
 enum {
     CUTS = 1024,
     LATE = 64,
-    BY_BYTES = 1 << 16 /* an encoder merges before it wants a rank file's pairs: that takes much less time than these */
+    BY_BYTES = 1 << 14 /* an encoder merges before it wants a rank file's pairs: that takes much less time than these */
 };
 
 /* Pieces that were not found at the first look and are merged together: their ids go in where they are missing. */
