@@ -21,21 +21,27 @@ static int longer(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* The tokens of two bytes and more, by length and then by id; NULL: out of memory. */
+/* The bytes of a token of the model. */
+static struct span token_of(const struct vocab *v, uint32_t id)
+{
+    return vocab_is_added(v, id) ? (struct span){NULL, 0} : vocab_get(v, id);
+}
+
+/* The model's tokens of two bytes and more, by length and then by id; NULL: out of memory. */
 static struct ranked *by_length(const struct vocab *v, size_t *n)
 {
     struct ranked *r = malloc(((size_t)v->n + 1) * sizeof *r);
     size_t at[BPE_SHORT + 3] = {0}; /* where tokens of a length begin; longer than BPE_SHORT: the last but one */
 
     for (uint32_t id = 0; r && id < v->n; id++) {
-        size_t len = vocab_get(v, id).n;
+        size_t len = token_of(v, id).n;
         at[(len <= BPE_SHORT ? len : BPE_SHORT + 1) + 1] += len > 1;
     }
     for (size_t i = 1; i < sizeof at / sizeof *at; i++)
         at[i] += at[i - 1];
     *n = at[BPE_SHORT + 2];
     for (uint32_t id = 0; r && id < v->n; id++) {
-        struct span s = vocab_get(v, id);
+        struct span s = token_of(v, id);
         if (s.n > 1)
             r[at[s.n <= BPE_SHORT ? s.n : BPE_SHORT + 1]++] = (struct ranked){s.p, (uint32_t)s.n, id};
     }
@@ -121,7 +127,7 @@ int bpe_add_ranks(struct bpe *b, const struct vocab *v, struct err *e)
     int64_t rc = r ? bpe_byte_pairs_begin(b, e) : err_set(e, ERR_NOMEM, "out of memory for merges");
 
     if (rc == 0 && v->n <= BPE_DENSE_IDS)
-        rc = bpe_dense_begin(b, v->n, e);
+        rc = bpe_dense_begin(b, (uint32_t)n, e);
     if (rc == 0 && b->lacks_bytes)
         n = only_encoded(b, r, n);
     for (size_t i = 0; i < n && rc >= 0; i += (size_t)rc) {

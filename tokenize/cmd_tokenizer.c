@@ -269,10 +269,14 @@ static int decode(const struct tool *t, const struct tokenizer *tok, char **path
 
 static int info(const struct tool *t, const struct tokenizer *tok, char **paths, int n_paths)
 {
-    struct tokenizer_facts f = tokenizer_facts(tok);
+    struct tokenizer_facts f;
+    struct err e;
     int64_t eod = tokenizer_eod(tok);
 
     (void)paths, (void)n_paths;
+    if (tokenizer_prepare(tok, &e) < 0)
+        return tool_fail(t, &e);
+    f = tokenizer_facts(tok);
     printf("format      %s\nvocabulary  %" PRIu32 " (%" PRIu32 " tokens, %" PRIu32 " of them added)\n"
            "merges      %" PRIu32 "\nnormalizer  %s\npattern     %s\n            %s\nunicode     %s\n",
            f.format, tokenizer_vocab_size(tok), f.tokens, f.added, f.merges, f.normalizer, f.pattern_name, f.pattern,

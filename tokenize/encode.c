@@ -8,7 +8,8 @@
 
 enum {
     CUTS = 1024,
-    LATE = 64
+    LATE = 64,
+    BY_BYTES = 1 << 14 /* an encoder merges before it wants a rank file's pairs: that takes much less time than these */
 };
 
 /* Pieces that were not found at the first look and are merged together: their ids go in where they are missing. */
@@ -23,6 +24,7 @@ struct encoder {
     struct word_table words;
     struct word_share *share; /* or NULL */
     struct bpe_scratch scratch;
+    size_t merged; /* bytes, up to BY_BYTES */
     struct rules_scratch rules;
     const char *begin; /* of the text, as it came */
     struct buf ids;    /* of one piece that was merged */
@@ -52,8 +54,6 @@ struct encoder *encoder_new(const struct tokenizer *t)
     enc->seek = ISA_PICK(words_seek);
     enc->put2 = ISA_PICK(words_put2);
     enc->put4 = ISA_PICK(words_put4);
-    if (t->bpe.crossings.near && (!t->rules || t->rules->joins))
-        enc->apart = ISA_PICK(bpe_parts);
     if (word_table_init(&enc->words, WORDS_LOG2) < 0) {
         free(enc);
         return NULL;
@@ -127,11 +127,31 @@ static uint64_t ask_whole(const struct tokenizer *t, const uint8_t *p, size_t n)
     return t->whole_first ? vocab_ask(&t->vocab, (struct span){(const char *)p, n}) : 0;
 }
 
+/* Merges n words; as long as a rank file's pairs are not there, the first ones without them.  0 or an error. */
+static int merge_words(struct encoder *enc, struct bpe_word *words, size_t n)
+{
+    const struct tokenizer *t = enc->t;
+    struct err e;
+
+    for (size_t i = 0; i < n; i++)
+        enc->merged += words[i].n;
+    if (!ranks_derived(t) && enc->merged < BY_BYTES) {
+        for (size_t i = 0; i < n; i++)
+            ranks_encode_word(&t->bpe, &t->vocab, &words[i]);
+        return 0;
+    }
+    enc->merged = BY_BYTES;
+    TRY(tokenizer_prepare(t, &e));
+    bpe_encode_words(&t->bpe, words, n);
+    return 0;
+}
+
 /* The ids of a piece that the table has not, and into the table with it.  Their number or an error. */
 static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
 {
     const struct tokenizer *t = enc->t;
     uint32_t *ids;
+    struct err e;
     int64_t count, id = whole_id(t, p, n, ask_whole(t, p, n));
 
     enc->ids.n = 0;
@@ -145,7 +165,12 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
         count = rules_encode(t, &enc->rules, &enc->scratch, p, n, ids);
     } else if (!bpe_has_bytes(&t->bpe, p, n)) {
         return ERR_FORMAT;
+    } else if (n <= BPE_SHORT) {
+        struct bpe_word w = {.p = p, .ids = ids, .n = (uint32_t)n};
+        TRY(merge_words(enc, &w, 1));
+        count = w.count;
     } else {
+        TRY(tokenizer_prepare(t, &e));
         count = bpe_encode(&t->bpe, &enc->scratch, p, n, ids);
     }
     if (count > 0)
@@ -153,8 +178,8 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
     return count;
 }
 
-/* The ids of n pieces that the table has not: another thread knows them, or they are merged. */
-static void merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
+/* The ids of n pieces that the table has not: another thread knows them, or they are merged.  0 or an error. */
+static int merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
 {
     struct bpe_word new[LATE];
     size_t left = 0;
@@ -172,7 +197,7 @@ static void merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
     if (enc->t->rules && enc->t->rules->model == MODEL_CHARS)
         chars_encode_words(&enc->t->rules->chars, &enc->t->bpe, &enc->t->vocab, new, left);
     else
-        bpe_encode_words(&enc->t->bpe, new, left);
+        TRY(merge_words(enc, new, left));
     for (size_t i = 0, k = 0; i < n; i++) {
         struct bpe_word *w = late[i];
         if (w->count)
@@ -183,6 +208,7 @@ static void merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
         word_table_put(&enc->words, w->p, w->n, w->ids, w->count);
         word_share_put(enc->share, w->p, w->n, w->ids, w->count);
     }
+    return 0;
 }
 
 /* Finds the ids of late pieces: in the table after all, or merged and into the table.  0, or why not. */
@@ -225,8 +251,7 @@ static int encode_late(struct encoder *enc, struct late *late)
             new[n++] = w;
         }
     }
-    merge_late(enc, new, n);
-    return 0;
+    return merge_late(enc, new, n);
 }
 
 /* Puts the ids of late pieces where they are missing in what was written from begin to o.  Its new end, or NULL. */
@@ -368,6 +393,7 @@ static int64_t next_cuts(struct encoder *enc, struct split_state *st, struct err
  * and do not come again, are taken apart first. */
 static int put_ids(struct encoder *enc, struct span text, size_t n, int width, struct buf *out, struct err *e)
 {
+    const struct tokenizer *t = enc->t;
     uint32_t *cuts = enc->cuts;
     size_t done = 0;
     char *o;
@@ -375,6 +401,8 @@ static int put_ids(struct encoder *enc, struct span text, size_t n, int width, s
 
     if (rc < 0)
         return err_set(e, rc, rc == ERR_LIMIT ? "too many tokens" : "out of memory for tokens");
+    if (!enc->apart && ranks_derived(t) && t->bpe.crossings.near && (!t->rules || t->rules->joins))
+        enc->apart = ISA_PICK(bpe_parts);
     o = out->p + out->n;
     word_table_make_room(&enc->words);
     if (!enc->apart)

@@ -267,7 +267,7 @@ static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
         if (type == USER_DEFINED)
             TRY(trie_add(&c->user, vocab_get(&t->vocab, id), (int32_t)id, e));
     }
-    if (!c->symbols.values.n)
+    if (trie_is_empty(&c->symbols))
         return err_set(e, ERR_FORMAT, "it has no pieces for text");
     TRY(bpe_begin(&t->bpe, e));
     c->first_virtual = t->vocab.n;

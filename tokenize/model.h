@@ -6,6 +6,7 @@
 #include "base/node.h"
 #include "tokenize/added.h"
 #include "tokenize/bpe.h"
+#include "tokenize/ranks_later.h"
 #include "tokenize/rules.h"
 #include "tokenize/split.h"
 #include "tokenize/tokenizer.h"
@@ -14,6 +15,7 @@
 struct tokenizer {
     struct vocab vocab;
     struct bpe bpe;
+    struct ranks_later *later; /* its pairs are derived when they are needed; NULL: they are there; owned */
     struct split split;
     struct added added;
     bool nfc;         /* text is normalised first */

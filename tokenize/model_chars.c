@@ -182,7 +182,7 @@ static size_t symbols_of(const struct chars *c, const uint8_t *p, size_t n, uint
     size_t k = 0, len;
 
     for (size_t at = 0; at < n; at += len) {
-        int32_t user = c->user.values.n ? trie_longest(&c->user, (const char *)p + at, n - at, &len) : TRIE_NONE;
+        int32_t user = trie_is_empty(&c->user) ? TRIE_NONE : trie_longest(&c->user, (const char *)p + at, n - at, &len);
         if (user == TRIE_NONE)
             len = char_length(p + at, n - at);
         sym[k++] = user == TRIE_NONE ? symbol_of(c, p + at, len) : FROZEN | (uint32_t)user;

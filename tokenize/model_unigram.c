@@ -5,10 +5,9 @@
 
 /* The best way to a place in the text. */
 struct node {
-    double score;
+    double score, second; /* its own, and of the best one that was not taken; -INFINITY: there is none */
     int32_t id;
     uint32_t from;  /* UINT32_MAX: no way yet */
-    uint32_t steps; /* that it has */
 };
 
 enum { NO_WAY = UINT32_MAX, SUM_MOST = 100000 /* of UNIGRAM_ROUNDED */ };
@@ -22,6 +21,7 @@ int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score,
             return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
     }
     u->scores[id] = score;
+    u->longest = piece.n > u->longest ? piece.n : u->longest;
     return piece.n ? trie_add(&u->trie, piece, (int32_t)id, e) : 0;
 }
 
@@ -44,6 +44,7 @@ void unigram_free(struct unigram *u)
 void unigram_scratch_free(struct unigram_scratch *s)
 {
     buf_free(&s->nodes);
+    buf_free(&s->found);
     buf_free(&s->path);
     buf_free(&s->ids);
 }
@@ -54,25 +55,19 @@ static size_t char_length(const uint8_t *p, size_t left)
     return n < left ? n : left;
 }
 
-/* A way of this score to nodes[to]: the first of equal ones stays.  *margin: the least difference
- * between a way taken and one not, for each step of both. */
-static inline void offer(const struct unigram *u, struct node *nodes, size_t to, double score, int32_t id,
-                         uint32_t from, double *margin)
+/* A way of this score to *x: the first of equal ones stays. */
+static inline void offer(const struct unigram *u, struct node *x, double score, int32_t id, uint32_t from)
 {
-    struct node *x = &nodes[to];
-    uint32_t steps = nodes[from].steps + 1;
-    double d;
-
     if (u->sums == UNIGRAM_ROUNDED)
         score = (float)score; /* of two floats added as doubles: their sum rounded once */
-    if (x->from != NO_WAY) {
-        d = fabs(score - x->score);
-        if (d < *margin * (double)(steps + x->steps))
-            *margin = d / (double)(steps + x->steps);
-        if (!(score > x->score))
-            return;
+    if (x->from != NO_WAY && !(score > x->score)) {
+        x->second = score > x->second ? score : x->second;
+        return;
     }
-    *x = (struct node){u->sums == UNIGRAM_DOUBLE ? score : (float)score, id, from, steps};
+    x->second = x->from == NO_WAY ? -INFINITY : x->score;
+    x->score = u->sums == UNIGRAM_DOUBLE ? score : (float)score;
+    x->id = id;
+    x->from = from;
 }
 
 /* The score of a piece of n bytes. */
@@ -94,38 +89,58 @@ static void reset_sums(struct node *nodes, size_t at, size_t last)
             nodes[i].score = (float)nodes[i].score - offset;
 }
 
+/* A piece that the text has at a place. */
+struct found {
+    uint32_t size;
+    int32_t id;
+};
+
+/* The pieces that p[0..left-1] begins with, the shortest first; their number.  *seen: how many bytes say so. */
+static size_t find_pieces(const struct unigram *u, const uint8_t *p, size_t left, struct found *found, size_t *seen)
+{
+    uint32_t node = TRIE_ROOT;
+    size_t i = 0, k = 0;
+
+    while (i < left && (node = trie_step(&u->trie, node, p[i++]))) {
+        found[k] = (struct found){(uint32_t)i, trie_value(&u->trie, node)};
+        k += found[k].id != TRIE_NONE;
+    }
+    *seen = node ? left + 1 : i; /* with more text there might be more */
+    return k;
+}
+
 /* Fills the nodes behind those of p[0..n-1] from nodes[0].score on.  False: some character is no token by itself. */
-static bool find_ways(const struct unigram *u, struct node *nodes, const uint8_t *p, size_t n, double *margin)
+static bool find_ways(const struct unigram *u, struct node *nodes, struct found *found, const uint8_t *p, size_t n)
 {
     bool known = true;
-    size_t step, last = 0; /* the last node with a way */
+    size_t step = 0, last = 0; /* the last node with a way */
+    size_t pieces = 0, seen = SIZE_MAX;
 
-    nodes[0].steps = 0;
     for (size_t i = 1; i <= n; i++)
         nodes[i].from = NO_WAY;
     for (size_t at = 0; at < n; at += step) {
-        uint32_t node = TRIE_ROOT;
         double here, unknown;
         bool single = false;
+
+        /* In a run of one character (a line of a table) the pieces are those of the place before. */
+        if (seen > n - at || memcmp(p + at, p + at - step, seen) != 0)
+            pieces = find_pieces(u, p + at, n - at, found, &seen);
 
         if (u->sums == UNIGRAM_ROUNDED && fabs(nodes[at].score) > SUM_MOST)
             reset_sums(nodes, at, last);
         here = nodes[at].score;
         step = char_length(p + at, n - at);
-        for (size_t i = at; i < n && (node = trie_step(&u->trie, node, p[i]));) {
-            int32_t id = trie_value(&u->trie, node);
-            i++;
-            if (id == TRIE_NONE)
-                continue;
-            offer(u, nodes, i, here + score_of(u, id, i - at), id, (uint32_t)at, margin);
-            single |= i - at == step;
-            last = i > last ? i : last;
+        for (size_t k = 0; k < pieces; k++) {
+            size_t size = found[k].size;
+            offer(u, &nodes[at + size], here + score_of(u, found[k].id, size), found[k].id, (uint32_t)at);
+            single |= size == step;
+            last = at + size > last ? at + size : last;
         }
         if (single)
             continue;
         known = false;
         unknown = here + u->unknown_score;
-        offer(u, nodes, at + step, u->sums == UNIGRAM_DOUBLE ? unknown : (float)unknown, -1, (uint32_t)at, margin);
+        offer(u, &nodes[at + step], u->sums == UNIGRAM_DOUBLE ? unknown : (float)unknown, -1, (uint32_t)at);
         last = at + step > last ? at + step : last;
     }
     return known;
@@ -189,23 +204,28 @@ static int64_t put_way(const struct unigram *u, struct unigram_scratch *s, const
     return (int64_t)count;
 }
 
-static struct node *nodes_for(struct unigram_scratch *s, size_t n)
+/* The best way through a word from a sum of scores on: its ids, at most n, and their number or an error.  *ways: the nodes. */
+static int64_t encode_from(const struct unigram *u, struct unigram_scratch *s, double sum, const uint8_t *p, size_t n,
+                           uint32_t *ids, const struct node **ways)
 {
-    s->nodes.n = 0;
-    return buf_reserve(&s->nodes, (n + 1) * sizeof(struct node)) < 0 ? NULL : (struct node *)(void *)s->nodes.p;
+    struct node *nodes;
+    size_t most = u->longest < n ? u->longest : n; /* pieces at a place */
+
+    s->nodes.n = s->found.n = 0;
+    if (buf_reserve(&s->nodes, (n + 1) * sizeof *nodes) < 0 || buf_reserve(&s->found, (most + 1) * sizeof(struct found)) < 0)
+        return ERR_NOMEM;
+    *ways = nodes = (struct node *)(void *)s->nodes.p;
+    nodes[0].score = sum;
+    if (!find_ways(u, nodes, (struct found *)(void *)s->found.p, p, n) && u->unknown < 0)
+        return ERR_FORMAT;
+    return put_way(u, s, nodes, p, n, ids);
 }
 
 int64_t unigram_encode(const struct unigram *u, struct unigram_scratch *s, const uint8_t *p, size_t n, uint32_t *ids)
 {
-    struct node *nodes = nodes_for(s, n);
-    double margin = INFINITY;
+    const struct node *nodes;
 
-    if (!nodes)
-        return ERR_NOMEM;
-    nodes[0].score = 0;
-    if (!find_ways(u, nodes, p, n, &margin) && u->unknown < 0)
-        return ERR_FORMAT;
-    return put_way(u, s, nodes, p, n, ids);
+    return encode_from(u, s, 0, p, n, ids, &nodes);
 }
 
 /* ---- a whole text ---- */
@@ -214,11 +234,12 @@ int64_t unigram_encode(const struct unigram *u, struct unigram_scratch *s, const
  * depend on what came before it, but only if two ways are nearly equal.  With a word is remembered to which power
  * of two the sum may grow: from a sum below 2^L on, a step in the word is wrong by at most 2^(L-24), half a unit in the last
  * place of numbers below 2^(L+1). */
-enum { WORD_LONGEST = 64, LEVEL_MIN = 11 /* of no less than a word's own sum */, LEVEL_MAX = 40 };
+enum { WORD_LONGEST = 64, LEVEL_MIN = 11 /* of no less than a word's own sum */, LEVEL_MAX = 40,
+       MARGIN_MOST = 1 << (LEVEL_MAX - 23) };
 
 /* The level to which a word holds whose ways differ by at least margin a step, as measured from a sum
  * on; 0: none. */
-static uint32_t word_level(double margin, double sum)
+static uint32_t level_of_margin(double margin, double sum)
 {
     int now, level;
     double room;
@@ -233,29 +254,44 @@ static uint32_t word_level(double margin, double sum)
     return level < now ? 0 : level > LEVEL_MAX ? LEVEL_MAX : (uint32_t)level;
 }
 
+/* The level of a word of n bytes, from its ways.  It only matters which way is taken at places along the best one; another
+ * one there falls short by a margin for each step of both, of which it has no more than there are places before. */
+static uint32_t word_level(const struct unigram *u, const struct node *nodes, size_t n)
+{
+    double sum = nodes[0].score, margin = MARGIN_MOST, d;
+    size_t steps = 0, places = 0, on_way = n;
+
+    for (size_t i = 1; i <= n; i++) {
+        if (nodes[i].from != NO_WAY && fabs(nodes[i].score - sum) >= 1 << LEVEL_MIN)
+            return 0; /* sums may leave the level */
+        places += nodes[i].from != NO_WAY;
+    }
+    for (size_t at = n; at > 0; at = nodes[at].from)
+        steps++;
+    for (size_t i = n; i > 0; places -= nodes[i--].from != NO_WAY) {
+        if (i != on_way)
+            continue;
+        if (nodes[i].id < 0 || u->user[nodes[i].id])
+            return 0; /* its sum is not that of the ids' scores */
+        d = (nodes[i].score - nodes[i].second) / (double)(steps-- + places);
+        margin = d < margin ? d : margin;
+        on_way = nodes[i].from;
+    }
+    return level_of_margin(margin, sum);
+}
+
 /* A word by Viterbi's algorithm from the sum on; its ids in *ids, which has room for one in front. */
 static int64_t new_word(const struct unigram *u, struct unigram_scratch *s, struct word_table *words, const uint8_t *p,
                         size_t n, double *sum, uint32_t *ids)
 {
-    struct node *nodes = nodes_for(s, n);
-    double margin = INFINITY;
+    const struct node *nodes;
+    int64_t count = encode_from(u, s, *sum, p, n, ids, &nodes);
     uint32_t level;
-    int64_t count;
 
-    if (!nodes)
-        return ERR_NOMEM;
-    nodes[0].score = *sum;
-    if (!find_ways(u, nodes, p, n, &margin) && u->unknown < 0)
-        return ERR_FORMAT;
-    count = put_way(u, s, nodes, p, n, ids);
-    for (size_t i = 1; i <= n; i++)
-        if (nodes[i].from != NO_WAY && fabs(nodes[i].score - *sum) >= 1 << LEVEL_MIN)
-            margin = 0; /* sums may leave the level */
-    for (size_t at = n; count > 0 && at > 0; at = nodes[at].from)
-        if (nodes[at].id < 0 || u->user[nodes[at].id])
-            margin = 0; /* its sum is not that of the ids' scores */
-    level = count > 0 && n <= WORD_LONGEST ? word_level(margin, *sum) : 0;
-    if (level && words) {
+    if (count <= 0)
+        return count;
+    level = words && n <= WORD_LONGEST ? word_level(u, nodes, n) : 0;
+    if (level) {
         ids[-1] = level;
         word_table_put(words, p, n, ids - 1, (size_t)count + 1);
     }
@@ -263,7 +299,7 @@ static int64_t new_word(const struct unigram *u, struct unigram_scratch *s, stru
     return count;
 }
 
-static char *put_id(char *o, uint32_t id, int width)
+static inline char *put_id(char *o, uint32_t id, int width)
 {
     uint16_t half = (uint16_t)id;
 
@@ -271,19 +307,22 @@ static char *put_id(char *o, uint32_t id, int width)
     return o + width;
 }
 
-/* Writes the ids of a word that the table has, behind its level. */
-static char *put_known(const struct unigram *u, const uint8_t *x, size_t count, double *sum, char *o, int width)
+/* Writes the ids of a word that the table has, behind its level.  width: known when this is compiled. */
+static inline char *put_known(const struct unigram *u, const uint8_t *x, size_t count, double *sum, char *o, int width)
 {
-    float single = (float)*sum;
+    const bool single = u->sums != UNIGRAM_DOUBLE;
+    float rounded = (float)*sum;
 
     for (size_t i = 1; i < count; i++) {
         uint32_t id = word_id(x, i);
-        *sum += u->scores[id];
-        single += (float)u->scores[id]; /* as rounded from double: that has twice the digits and more */
+        if (single)
+            rounded += (float)u->scores[id]; /* as rounded from double: that has twice the digits and more */
+        else
+            *sum += u->scores[id];
         o = put_id(o, id, width);
     }
-    if (u->sums != UNIGRAM_DOUBLE)
-        *sum = single;
+    if (single)
+        *sum = rounded;
     return o;
 }
 
@@ -320,6 +359,7 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
     for (size_t at = 0; at < text.n && rc >= 0; at += n) {
         size_t count = 0;
         const uint8_t *x;
+        char *o;
 
         if (a.next == a.n) {
             word_table_make_room(words);
@@ -332,7 +372,9 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         if (!x && n <= WORD_LONGEST)
             x = word_table_find(words, p + at, n, &count);
         if (x && fabs(sum) < (double)((uint64_t)1 << word_id(x, 0)) && fabs(sum) < most) {
-            out->n = (size_t)(put_known(u, x, count, &sum, out->p + out->n, width) - out->p);
+            o = out->p + out->n;
+            o = width == 2 ? put_known(u, x, count, &sum, o, 2) : put_known(u, x, count, &sum, o, 4);
+            out->n = (size_t)(o - out->p);
             continue;
         }
         s->ids.n = 0;

@@ -26,6 +26,7 @@ struct unigram {
     int64_t byte_id[256];
     struct trie trie;
     double *scores;     /* by id; owned */
+    size_t longest;     /* bytes of a piece */
     uint8_t *user;      /* SentencePiece: user-defined, by id; owned */
     float bonus;        /* UNIGRAM_ROUNDED_LAST: a user-defined piece of n bytes has the score n * bonus - 0.1 */
     /* made by unigram_finish */
@@ -33,7 +34,7 @@ struct unigram {
 };
 
 struct unigram_scratch {
-    struct buf nodes, path, ids;
+    struct buf nodes, found, path, ids;
     struct buf *unknown; /* takes the text of each unknown token, in order, each ended by a NUL; NULL: it is not wanted */
 };
 

@@ -48,7 +48,7 @@ int64_t wordlist_encode(const struct wordlist *w, const struct vocab *v, const u
         return unknown(w, ids);
     for (size_t at = 0, len = 0; at < n; at += len) {
         const struct trie *t = at ? &w->next : &w->first;
-        int32_t id = t->values.n ? trie_longest(t, (const char *)p + at, n - at, &len) : TRIE_NONE;
+        int32_t id = trie_longest(t, (const char *)p + at, n - at, &len);
         if (id == TRIE_NONE)
             return unknown(w, ids);
         ids[count++] = (uint32_t)id;

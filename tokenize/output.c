@@ -51,10 +51,12 @@ static bool has_ledger(const struct output *o, int k)
 static int identify(struct output *o, struct err *e)
 {
     const struct pipeline_options *x = o->x;
-    struct tokenizer_hash t = o->tokenizer = tokenizer_hash(x->tokenizer);
+    struct tokenizer_hash t;
     struct buf what = {0}, times = {0};
     struct hash128 h;
 
+    TRY(tokenizer_prepare(x->tokenizer, e));
+    t = o->tokenizer = tokenizer_hash(x->tokenizer);
     o->lasting = o->job->n_paths > 0;
     buf_printf(&what, "%016" PRIx64 "%016" PRIx64 " %s %s %" PRId64 " %d %d %" PRIu64 " %" PRId64 "\n", t.hi, t.lo,
                x->version, tokenizer_unicode(), x->append_eod ? tokenizer_eod(x->tokenizer) : -1, x->allow_special,

@@ -133,9 +133,9 @@ static int finish(struct tokenizer **out, struct tokenizer *t, const char *path,
         rc = normal_ready(e);
     if (rc == 0 && t->split.kind == SPLIT_PCRE && (rc = split_to_table(&t->split, NULL, 0, 0, e)) > 0)
         rc = 0;
-    if (rc == 0 && (t->bpe.pairs || t->bpe.dense))
+    if (rc == 0 && !t->later && (t->bpe.pairs || t->bpe.dense))
         rc = bpe_finish(&t->bpe, &t->vocab, e);
-    if (rc == 0 && t->whole_first)
+    if (rc == 0 && !t->later && t->whole_first)
         rc = bpe_check_cuts(&t->bpe, &t->vocab, e);
     if (rc == 0 && t->rules)
         rc = rules_name(t->rules, e);
@@ -193,6 +193,7 @@ void tokenizer_close(struct tokenizer *t)
         return;
     vocab_free(&t->vocab);
     bpe_free(&t->bpe);
+    ranks_later_free(t->later);
     split_free(&t->split);
     added_free(&t->added);
     rules_free(t->rules);

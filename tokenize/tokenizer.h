@@ -60,7 +60,11 @@ int tokenizer_open_sentencepiece(struct tokenizer **t, const char *name, struct 
                                  struct err *e);
 void tokenizer_close(struct tokenizer *t);
 
-/* For reports.  The strings live as long as t. */
+/* What opening leaves for when it is needed: the pairs of rank files, which many threads may wait for.  Encoders do so by
+ * themselves; facts and a hash need it.  ERR_NOMEM. */
+int tokenizer_prepare(const struct tokenizer *t, struct err *e);
+
+/* For reports.  The strings live as long as t.  Merges are counted when t is prepared. */
 struct tokenizer_facts {
     const char *format, *pattern_name, *pattern, *normalizer;
     const char *sentencepiece; /* the version whose ids it gives; NULL where all versions give the same */
@@ -68,7 +72,7 @@ struct tokenizer_facts {
 };
 struct tokenizer_facts tokenizer_facts(const struct tokenizer *t);
 /* A hash of everything that bears on ids: tokens, merges, pattern, normaliser, added tokens.  The
- * same for the same tokenizer in another format, if ids, ranks and rules are the same. */
+ * same for the same tokenizer in another format, if ids, ranks and rules are the same.  t is to be prepared. */
 struct tokenizer_hash {
     uint64_t lo, hi;
 };

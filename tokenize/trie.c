@@ -1,7 +1,5 @@
 #include "tokenize/trie.h"
 
-#include <stdlib.h>
-
 enum { NODES_MAX = 1 << 24 };
 
 static int no_memory(struct err *e)
@@ -11,14 +9,16 @@ static int no_memory(struct err *e)
 
 static int grow(struct trie *t, struct err *e)
 {
+    struct pages pages, old_pages = t->pages;
     uint64_t *old = t->edges;
     uint32_t old_size = old ? t->mask + 1 : 0, size = old ? old_size * 2 : 1024;
 
-    t->edges = calloc(size, sizeof *t->edges);
+    t->edges = pages_new(&pages, size * sizeof *t->edges);
     if (!t->edges) {
         t->edges = old;
         return no_memory(e);
     }
+    t->pages = pages;
     t->mask = size - 1;
     for (uint32_t k = 0; k < old_size; k++)
         if (old[k]) {
@@ -27,36 +27,56 @@ static int grow(struct trie *t, struct err *e)
                 i = (i + 1) & t->mask;
             t->edges[i] = old[k];
         }
-    free(old);
+    pages_free(&old_pages);
     return 0;
+}
+
+static struct trie_node *node_at(const struct trie *t, uint32_t node)
+{
+    return (struct trie_node *)(void *)t->nodes.p + node;
 }
 
 static int add_node(struct trie *t, struct err *e)
 {
-    int32_t none = TRIE_NONE;
+    struct trie_node none = {.value = TRIE_NONE};
 
-    return buf_put(&t->values, &none, sizeof none) < 0 ? no_memory(e) : 0;
+    return buf_put(&t->nodes, &none, sizeof none) < 0 ? no_memory(e) : 0;
+}
+
+static int hash_edge(struct trie *t, uint32_t node, uint8_t byte, uint32_t child, struct err *e)
+{
+    uint64_t key = (uint64_t)node << 8 | byte;
+    uint32_t i;
+
+    if ((t->used + 1) * 2 > (t->edges ? t->mask + 1 : 0))
+        TRY(grow(t, e));
+    i = (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 32) & t->mask;
+    while (t->edges[i])
+        i = (i + 1) & t->mask;
+    t->edges[i] = key << 24 | child;
+    t->used++;
+    node_at(t, node)->more = true;
+    return 0;
 }
 
 /* The node behind an edge that there was not. */
 static int add_edge(struct trie *t, uint32_t node, uint8_t byte, uint32_t *child, struct err *e)
 {
-    uint64_t key = (uint64_t)node << 8 | byte;
-    uint32_t i;
+    struct trie_node *from;
 
-    *child = (uint32_t)(t->values.n / sizeof(int32_t));
+    *child = (uint32_t)(t->nodes.n / sizeof *from);
     if (*child >= NODES_MAX)
         return err_set(e, ERR_LIMIT, "the vocabulary is too large");
-    if ((t->used + 1) * 2 > (t->edges ? t->mask + 1 : 0))
-        TRY(grow(t, e));
     TRY(add_node(t, e));
-    i = (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 32) & t->mask;
-    while (t->edges[i])
-        i = (i + 1) & t->mask;
-    t->edges[i] = key << 24 | *child;
-    t->used++;
-    if (node == TRIE_ROOT)
+    from = node_at(t, node);
+    if (node == TRIE_ROOT) {
         t->root[byte] = *child;
+    } else if (*child == node + 1) {
+        from->byte = byte;
+        from->next = true;
+    } else {
+        return hash_edge(t, node, byte, *child, e);
+    }
     return 0;
 }
 
@@ -64,14 +84,14 @@ int trie_add(struct trie *t, struct span key, int32_t value, struct err *e)
 {
     uint32_t node = TRIE_ROOT, child;
 
-    if (!t->values.n)
+    if (trie_is_empty(t))
         TRY(add_node(t, e));
     for (size_t i = 0; i < key.n; i++, node = child) {
-        child = t->edges ? trie_step(t, node, (uint8_t)key.p[i]) : 0;
+        child = trie_step(t, node, (uint8_t)key.p[i]);
         if (!child)
             TRY(add_edge(t, node, (uint8_t)key.p[i], &child, e));
     }
-    ((int32_t *)(void *)t->values.p)[node] = value;
+    node_at(t, node)->value = value;
     return 0;
 }
 
@@ -82,7 +102,7 @@ int32_t trie_find(const struct trie *t, const char *p, size_t n)
     for (size_t i = 0; i < n; i++)
         if (!(node = trie_step(t, node, (uint8_t)p[i])))
             return TRIE_NONE;
-    return t->values.n ? trie_value(t, node) : TRIE_NONE;
+    return trie_is_empty(t) ? TRIE_NONE : trie_value(t, node);
 }
 
 int32_t trie_longest(const struct trie *t, const char *p, size_t n, size_t *length)
@@ -100,7 +120,7 @@ int32_t trie_longest(const struct trie *t, const char *p, size_t n, size_t *leng
 
 void trie_free(struct trie *t)
 {
-    free(t->edges);
-    buf_free(&t->values);
+    pages_free(&t->pages);
+    buf_free(&t->nodes);
     memset(t, 0, sizeof *t);
 }

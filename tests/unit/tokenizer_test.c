@@ -238,6 +238,12 @@ static void ranks_follow_the_definition(void **state)
             k = rank_plainly(&v, text, n, want);
             assert_int_equal(bpe_encode(&b, &scratch, (const uint8_t *)text, n, got), k);
             assert_memory_equal(got, want, k * sizeof *got);
+            if (n <= BPE_SHORT) { /* by bytes, without pairs */
+                struct bpe_word w = {.p = (const uint8_t *)text, .ids = got, .n = (uint32_t)n};
+                ranks_encode_word(&b, &v, &w);
+                assert_int_equal(w.count, k);
+                assert_memory_equal(got, want, k * sizeof *got);
+            }
             joined += n - k;
         }
         bpe_free(&b);
