@@ -140,42 +140,6 @@ static void part_close(struct part *p)
     idx_close(p->x);
 }
 
-static int copy_new(struct copy **c, const char *prefix, const struct part *p, struct err *e)
-{
-    int rc;
-
-    TRY(check_part(prefix, p->x, e));
-    *c = calloc(1, sizeof **c);
-    if (!*c)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    (*c)->bytes = "";
-    (*c)->ledger = p->ledger != NULL;
-    rc = idx_create(&(*c)->w, prefix, idx_dtype(p->x), e);
-    if (rc == 0 && p->ledger && (rc = idx_keep_ledger((*c)->w, e)) < 0)
-        idx_abort((*c)->w);
-    if (rc < 0) {
-        free(*c);
-        *c = NULL;
-    }
-    return rc;
-}
-
-/* Finishes if rc is 0, with what else PREFIX.sum.json is to say, or gives up; frees; returns rc or what went wrong now. */
-static int copy_end(struct copy *c, int rc, struct span sums, struct err *e)
-{
-    if (!c)
-        return rc;
-    if (rc == 0)
-        rc = flush(c, e);
-    if (rc == 0)
-        rc = idx_commit(c->w, sums, e);
-    else
-        idx_abort(c->w);
-    buf_free(&c->records);
-    free(c);
-    return rc;
-}
-
 /* ---- loss masks ---- */
 
 enum { MASK_PATH_MAX = IDX_PATH_MAX + sizeof LOSS_MASK_SUFFIX };
@@ -201,6 +165,48 @@ static int name_mask(const char *prefix, char mask[MASK_PATH_MAX], struct err *e
     if (snprintf(mask, MASK_PATH_MAX, "%s" LOSS_MASK_SUFFIX, prefix) >= IDX_PATH_MAX)
         return err_set(e, ERR_ARG, "the prefix is too long: '%.80s...'", prefix);
     return 0;
+}
+
+/* ---- the copy ---- */
+
+static int copy_new(struct copy **c, const char *prefix, const struct part *p, struct err *e)
+{
+    char mask[MASK_PATH_MAX];
+    int rc;
+
+    TRY(check_part(prefix, p->x, e));
+    TRY(mask_of(idx_prefix(p->x), mask, e));
+    *c = calloc(1, sizeof **c);
+    if (!*c)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    (*c)->bytes = "";
+    (*c)->ledger = p->ledger != NULL;
+    rc = idx_create(&(*c)->w, prefix, idx_dtype(p->x), e);
+    if (rc == 0 && *mask)
+        idx_has_mask((*c)->w);
+    if (rc == 0 && p->ledger && (rc = idx_keep_ledger((*c)->w, e)) < 0)
+        idx_abort((*c)->w);
+    if (rc < 0) {
+        free(*c);
+        *c = NULL;
+    }
+    return rc;
+}
+
+/* Finishes if rc is 0, with what else PREFIX.sum.json is to say, or gives up; frees; returns rc or what went wrong now. */
+static int copy_end(struct copy *c, int rc, struct span sums, struct err *e)
+{
+    if (!c)
+        return rc;
+    if (rc == 0)
+        rc = flush(c, e);
+    if (rc == 0)
+        rc = idx_commit(c->w, sums, e);
+    else
+        idx_abort(c->w);
+    buf_free(&c->records);
+    free(c);
+    return rc;
 }
 
 /* ---- merge ---- */

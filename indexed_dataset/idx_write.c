@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "indexed_dataset/idx_sum.h"
 #include "indexed_dataset/ledger.h"
+#include "indexed_dataset/loss_mask.h"
 
 enum { BLOCK = 8192 };
 
@@ -23,6 +24,7 @@ struct idx_writer {
     struct idx_totals total;
     uint64_t ended; /* sequences up to the end of the last document */
     struct ledger_writer *ledger; /* or NULL */
+    bool masked;                  /* the loss mask beside it is its own */
     uint8_t root[SHA256_SUM];     /* of it, once it is whole */
 };
 
@@ -114,6 +116,8 @@ int idx_keep_ledger(struct idx_writer *w, struct err *e)
 {
     return ledger_create(&w->ledger, w->prefix, 0, 0, 0, e);
 }
+
+void idx_has_mask(struct idx_writer *w) { w->masked = true; }
 
 int idx_add_ledger(struct idx_writer *w, struct span records, const struct ledger_item *item, size_t n, struct err *e)
 {
@@ -347,8 +351,15 @@ static int remove_file(const struct idx_writer *w, const char *ending, struct er
     return unlink(path) < 0 && errno != ENOENT ? err_sys(e, ERR_IO, "cannot replace '%s'", path) : 0;
 }
 
+static int remove_mask(const struct idx_writer *w, struct err *e)
+{
+    TRY(remove_file(w, LOSS_MASK_SUFFIX ".idx", e));
+    TRY(remove_file(w, LOSS_MASK_SUFFIX ".sum.json", e));
+    return remove_file(w, LOSS_MASK_SUFFIX ".bin", e);
+}
+
 /* With everything on disk under temporary names: the old .idx goes first and the new
- * one comes last, so that a kill in between leaves no .idx over another's .bin or ledger.
+ * one comes last, so that a kill in between leaves no .idx over another's .bin, ledger or loss mask.
  * What a killed run would need to go on (lengths, documents, leaves) goes when all have their names. */
 static int publish(struct idx_writer *w, struct file_out *idx, struct span extra, struct err *e)
 {
@@ -357,6 +368,8 @@ static int publish(struct idx_writer *w, struct file_out *idx, struct span extra
 
     if (rc == 0)
         rc = remove_file(w, ".ledger", e);
+    if (rc == 0 && !w->masked)
+        rc = remove_mask(w, e);
     if (rc == 0) {
         w->bin = NULL;
         rc = file_commit(bin, e);

@@ -55,6 +55,9 @@ struct idx_totals idx_totals(const struct idx_writer *w);
 /* Has a ledger written beside it, PREFIX.ledger (indexed_dataset/ledger.h); before the first document.  ERR_IO,
  * ERR_UNSUPPORTED (a build without SHA-256). */
 int idx_keep_ledger(struct idx_writer *w, struct err *e);
+/* It has a loss mask (indexed_dataset/loss_mask.h), which is written before it is committed.  Without this a mask that is there,
+ * of a dataset of before, goes when this one takes the name. */
+void idx_has_mask(struct idx_writer *w);
 /* Of the n documents that were added last, to a writer that keeps a ledger: their records, one after another, and
  * what else it says of them. */
 struct ledger_item;

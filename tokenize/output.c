@@ -331,7 +331,9 @@ int output_commit(struct output *o, const struct pipeline_result *r, struct err 
     struct buf about = {0};
     int rc = 0;
 
-    for (int k = 0; k < n_outputs(o) && rc == 0; k++) {
+    if (o->x->chat && o->idx[0])
+        idx_has_mask(o->idx[0]);
+    for (int k = n_outputs(o) - 1; k >= 0 && rc == 0; k--) { /* a mask before what it is of */
         struct token_shards *shards = o->shards;
         struct idx_writer *idx = o->idx[k];
         buf_clear(&about);

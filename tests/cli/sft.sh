@@ -59,6 +59,17 @@ same "with their masks" <(pairs_of chosen) <(pairs_of $m | awk -F'[: ]' 'NF >= 1
 [ "$(pairs_of chosen | wc -l)" -lt "$(pairs_of $m | wc -l)" ] || bad "and not all of them"
 check "divided" quern dataset split -o part --shares x:2,y:1 $m
 same "with their masks" <(pairs_of part_x part_y | sort) <(pairs_of $m | sort)
+# A mask goes with the dataset that it was of.
+echo '{"chat":"no conversation"}' >plain.jsonl
+cp first_chat_document.bin over_chat_document.bin
+cp first_chat_document.idx over_chat_document.idx
+for e in bin idx; do cp first_chat_document_loss_mask.$e over_chat_document_loss_mask.$e; done
+check "a dataset without a mask" quern tokenize -q --tokenizer "$TOK" --json-keys chat --output-prefix over plain.jsonl
+absent "takes the place of one with it" over_chat_document_loss_mask.bin over_chat_document_loss_mask.idx
+check "a copy of one without" quern dataset filter -q -o merged over_chat_document
+absent "takes that place too" merged_loss_mask.bin merged_loss_mask.idx
+check "a conversation again" quern tokenize -q --again --tokenizer "$TOK" --chat-template chatml --output-prefix over first.jsonl
+for e in .bin .idx _loss_mask.bin _loss_mask.idx; do same "has its mask: $e" over_chat_document$e first_chat_document$e; done
 rm part_y_loss_mask.*
 status "one that has none" 2 quern dataset merge -o never part_x part_y
 has "is told" err "'part_x' has a loss mask and 'part_y' has none"
