@@ -40,7 +40,17 @@ if command -v quern-dedup >/dev/null && command -v quern-langid >/dev/null; then
 fi
 cp docs.jsonl.zst crawl # what the ablation of its page names
 zstd -q -f -d docs.jsonl.zst -o heldout-news.jsonl
-printf 'task: arc-easy\n' >arc-easy.yaml
+printf '{"q": "the mill grinds", "choices": ["grain", "stone"], "gold": 0}\n' >arc.jsonl
+cat >arc-easy.yaml <<'END'
+task: arc-easy
+output_type: multiple_choice
+dataset_path: json
+dataset_kwargs: {data_files: {test: arc.jsonl}}
+test_split: test
+doc_to_text: q
+doc_to_choice: choices
+doc_to_target: gold
+END
 block docs/ablation.md yaml >ablation.yaml
 if command -v quern-ablate >/dev/null; then
     status "the ablation of its page" 0 quern ablate --dry-run ablation.yaml
