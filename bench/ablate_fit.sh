@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `quern ablate fit` predicts of mixtures that it has not seen, of two, three and five sources.  Takes an hour.
+# What `quern ablate fit` predicts of mixtures that it has not seen, of two, three and five sources.  Takes half an hour.
 #   TOKENS: that each model is trained on; MB: of each source; WIDTH; FIT, TEST: mixtures fitted, and held against them;
 #   MIXES: how many sources; PRECISION: bf16 or fp32.
 . bench/lib.sh

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What `quern scale fit` predicts from small models of one eight times larger.  Takes an hour.
+# What `quern scale fit` predicts from small models of one nine times as large.  Takes a quarter of an hour.
 #   WIDTHS, MTOKENS: of the small models, and millions of tokens; LARGE: the width and tokens of the large one, in millions;
 #   RATES: of which the best for width 64 and half a million tokens is taken; PRECISION: bf16 or fp32.
 . bench/lib.sh
-WIDTHS=${WIDTHS:-48 64 96 128} MTOKENS=${MTOKENS:-.25 .5 1 2} LARGE=${LARGE:-416 2} RATES=${RATES:-1e-2 2e-2 4e-2} PRECISION=${PRECISION:-bf16}
+WIDTHS=${WIDTHS:-48 64 96 128} MTOKENS=${MTOKENS:-.25 .5 1 2} LARGE=${LARGE:-416 2} RATES=${RATES:-5e-3 1e-2} PRECISION=${PRECISION:-bf16}
 books=$SHARED/data/text/prose/books-dev.jsonl.zst
 if [ ! -r "$books" ]; then
     row scale-fit - - "left out: no $books"
