@@ -129,6 +129,11 @@ int file_make_folders(const char *path, struct err *e)
     return 0;
 }
 
+int file_check_readable(const char *path, struct err *e)
+{
+    return http_is_address(path) || access(path, R_OK) == 0 ? 0 : err_sys(e, ERR_IO, "cannot open '%s'", path);
+}
+
 int file_map_open(struct file_map *m, const char *path, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* does not wait for who writes to a pipe */

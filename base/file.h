@@ -34,6 +34,9 @@ enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD, FILE_BZ2, FILE_XZ, FILE_LZ4,
 
 struct file_in;
 
+/* ERR_IO: it cannot be read.  Of an address nothing is asked. */
+int file_check_readable(const char *path, struct err *e);
+
 /* Opens path for reading.  A directory, a missing file and an unreadable one are ERR_IO with the name.  Standard input is never
  * closed.  As an address is opened too, path is a name that a user gave, or one below a folder that is there; of an address
  * file_name is what stands before its query. */

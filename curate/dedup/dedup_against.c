@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/http.h"
+#include "base/file.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/pool.h"
@@ -65,8 +65,7 @@ static int add_file(void *to, const char *path, struct err *e)
         a->file = f;
         a->cap = cap;
     }
-    if (!http_is_address(path) && access(path, R_OK) < 0)
-        return err_sys(e, ERR_IO, "cannot open '%s'", path);
+    TRY(file_check_readable(path, e));
     f = &a->file[a->n];
     f->path = strdup(path);
     if (!f->path)

@@ -45,28 +45,9 @@ struct lines {
     struct dedup_struck struck;
 };
 
-struct thread {
-    struct dedup_text text; /* first */
-    struct dedup_note note;
-};
-
 static int lines_thread_open(void *stage, void **thread, struct err *e)
 {
-    const struct lines *l = stage;
-
-    TRY(dedup_text_thread(thread, sizeof(struct thread), e));
-    ((struct thread *)*thread)->note = (struct dedup_note){.file.fd = -1, .dir = l->dir};
-    return 0;
-}
-
-static void lines_thread_close(void *stage, void *thread)
-{
-    struct thread *t = thread;
-
-    (void)stage;
-    dedup_text_close(&t->text);
-    dedup_note_close(&t->note);
-    free(t);
+    return dedup_noter_open(thread, sizeof(struct dedup_noter), ((const struct lines *)stage)->dir, e);
 }
 
 static int put_key(void *to, const struct hash128 *key, struct span form, struct err *e)
@@ -80,7 +61,7 @@ static int lines_work(void *stage, void *thread, struct doc *d, struct verdict *
                       struct err *e)
 {
     const struct lines *l = stage;
-    struct thread *t = thread;
+    struct dedup_noter *t = thread;
     struct dedup_keys keys = {l->unit, l->form, l->span, l->min_length, false, put_key, &t->note};
 
     if (l->drop_empty && !d->text.n)
@@ -162,7 +143,7 @@ static int lines_apply(void *stage, void *thread, struct doc *d, struct span rep
                        struct err *e)
 {
     struct lines *l = stage;
-    struct thread *t = thread;
+    struct dedup_noter *t = thread;
     struct dedup_strike strike = {l->unit, l->span, reply};
     char *text = doc_text_bytes(d);
     uint64_t struck;
@@ -197,7 +178,7 @@ static void lines_close(void *stage)
 static const struct stage_ops lines_ops = {
     .name = "dedup lines",
     .thread_open = lines_thread_open,
-    .thread_close = lines_thread_close,
+    .thread_close = dedup_noter_close,
     .work = lines_work,
     .commit = lines_commit,
     .resolve = lines_resolve,

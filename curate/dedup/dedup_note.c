@@ -1,5 +1,7 @@
 #include "curate/dedup/dedup_note.h"
 
+#include <stdlib.h>
+
 /* Bytes of a note that is in memory, and of those of a file that are read at a time. */
 enum { MOST = 1 << 20, READ = 1 << 16 };
 
@@ -57,6 +59,23 @@ int dedup_note_end(struct dedup_note *w, struct arena *a, struct span *note, str
         memcpy(h + 1, w->b.p, w->b.n);
     *note = (struct span){(const char *)h, sizeof *h + w->b.n};
     return 0;
+}
+
+int dedup_noter_open(void **thread, size_t size, const char *dir, struct err *e)
+{
+    TRY(dedup_text_thread(thread, size, e));
+    ((struct dedup_noter *)*thread)->note = (struct dedup_note){.file.fd = -1, .dir = dir};
+    return 0;
+}
+
+void dedup_noter_close(void *stage, void *thread)
+{
+    struct dedup_noter *t = thread;
+
+    (void)stage;
+    dedup_text_close(&t->text);
+    dedup_note_close(&t->note);
+    free(t);
 }
 
 int dedup_note_open(struct dedup_note_reader *r, struct span note, struct err *e)

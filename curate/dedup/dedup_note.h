@@ -5,6 +5,7 @@
 #define CURATE_DEDUP_NOTE_H
 
 #include "base/spill.h"
+#include "curate/dedup/dedup_text.h"
 #include "curate/stream/doc.h"
 
 /* A thread's; begins with {.file.fd = -1}.  Notes are valid until it is closed. */
@@ -19,6 +20,14 @@ void dedup_note_close(struct dedup_note *w);
 void dedup_note_begin(struct dedup_note *w, const struct doc *d);
 int dedup_note_put(struct dedup_note *w, const void *p, size_t n, struct err *e);
 int dedup_note_end(struct dedup_note *w, struct arena *a, struct span *note, struct err *e);
+
+/* A thread of a stage that notes a text's units: `size` bytes, one of these first.  Close is a stage's thread_close. */
+struct dedup_noter {
+    struct dedup_text text; /* first */
+    struct dedup_note note;
+};
+int dedup_noter_open(void **thread, size_t size, const char *dir, struct err *e);
+void dedup_noter_close(void *stage, void *thread);
 
 /* Reads one from front to back, each of a thread in the order in which they were made; close it in any case. */
 struct dedup_note_reader {

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
-#include "base/http.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "curate/dedup/dedup_sharded.h"
@@ -636,8 +636,7 @@ static int open_exact(struct sharded *s, const struct dedup_exact_conf *c, struc
 static int keep_against(struct sharded *s, const struct opt_list *against, struct err *e)
 {
     for (int i = 0; i < against->n; i++) {
-        if (!http_is_address(against->v[i]) && access(against->v[i], R_OK) < 0)
-            return err_sys(e, ERR_IO, "cannot open '%s'", against->v[i]);
+        TRY(file_check_readable(against->v[i], e));
         TRY(opt_list_add(&s->against, against->v[i], e));
     }
     return 0;

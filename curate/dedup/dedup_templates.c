@@ -44,31 +44,17 @@ struct lines {
 /* ---- notes ---- */
 
 struct thread {
-    struct dedup_text text; /* first */
-    struct dedup_note note;
-    bool forms; /* of the text in hand: simplified lines are noted too */
+    struct dedup_noter noter; /* first */
+    bool forms;               /* simplified lines are noted too, for a report */
 };
 
 static int templates_thread_open(void *stage, void **thread, struct err *e)
 {
     const struct templates *t = stage;
-    struct thread *w;
 
-    TRY(dedup_text_thread(thread, sizeof *w, e));
-    w = *thread;
-    w->note = (struct dedup_note){.file.fd = -1, .dir = t->dir};
-    w->forms = t->path;
+    TRY(dedup_noter_open(thread, sizeof(struct thread), t->dir, e));
+    ((struct thread *)*thread)->forms = t->path;
     return 0;
-}
-
-static void templates_thread_close(void *stage, void *thread)
-{
-    struct thread *w = thread;
-
-    (void)stage;
-    dedup_text_close(&w->text);
-    dedup_note_close(&w->note);
-    free(w);
 }
 
 /* A line in a note: its key, as dedup_text_keys gives it; for a report the length and bytes of the simplified text of one that
@@ -78,11 +64,11 @@ static int note_line(void *thread, const struct hash128 *key, struct span form, 
     struct thread *w = thread;
     uint64_t n = form.n;
 
-    TRY(dedup_note_put(&w->note, key, sizeof *key, e));
+    TRY(dedup_note_put(&w->noter.note, key, sizeof *key, e));
     if (!w->forms || !key->hi)
         return 0;
-    TRY(dedup_note_put(&w->note, &n, sizeof n, e));
-    return dedup_note_put(&w->note, form.p, form.n, e);
+    TRY(dedup_note_put(&w->noter.note, &n, sizeof n, e));
+    return dedup_note_put(&w->noter.note, form.p, form.n, e);
 }
 
 static int templates_work(void *stage, void *thread, struct doc *d, struct verdict *v, struct span *note, struct err *e)
@@ -91,9 +77,9 @@ static int templates_work(void *stage, void *thread, struct doc *d, struct verdi
     struct dedup_keys keys = {DEDUP_LINE, DEDUP_SIMPLE, 1, 1, w->forms, note_line, w};
 
     (void)stage, (void)v;
-    dedup_note_begin(&w->note, d);
-    TRY(dedup_text_keys(&w->text, d->text, &keys, e));
-    return dedup_note_end(&w->note, d->arena, note, e);
+    dedup_note_begin(&w->noter.note, d);
+    TRY(dedup_text_keys(&w->noter.text, d->text, &keys, e));
+    return dedup_note_end(&w->noter.note, d->arena, note, e);
 }
 
 /* ---- one after the other ---- */
@@ -471,7 +457,7 @@ static int templates_apply(void *stage, void *thread, struct doc *d, struct span
     (void)v;
     if (!to)
         return err_set(e, ERR_NOMEM, "out of memory for a text of %zu bytes", d->text.n);
-    TRY(dedup_text_strike(&w->text, d->text, &strike, to, &n, &struck, e));
+    TRY(dedup_text_strike(&w->noter.text, d->text, &strike, to, &n, &struck, e));
     d->compared = (struct span){to, n};
     return 0;
 }
@@ -505,7 +491,7 @@ static void templates_close(void *stage)
 static const struct stage_ops templates_ops = {
     .name = "dedup templates",
     .thread_open = templates_thread_open,
-    .thread_close = templates_thread_close,
+    .thread_close = dedup_noter_close,
     .work = templates_work,
     .commit = templates_commit,
     .resolve = templates_resolve,

@@ -179,12 +179,10 @@ static int form_of(struct dedup_text *t, struct span s, enum dedup_form form, st
     return 0;
 }
 
-/* A key but for those of what is too short. */
-static struct hash128 key_of(struct hash128 hash, bool counts)
+/* The key of what is long enough: hi is not 0, which says that it is not. */
+static struct hash128 key_of(struct hash128 hash)
 {
-    if (!counts)
-        return (struct hash128){0, 0};
-    hash.hi += hash.hi < 2 ? 2 : 0; /* 0 means something else, and 1 did */
+    hash.hi += hash.hi == 0;
     return hash;
 }
 
@@ -193,7 +191,7 @@ static struct hash128 short_key(struct span form, const struct dedup_keys *k)
     struct span count = k->form == DEDUP_RAW ? form : chars_strip(form);
     bool counts = count.n >= (size_t)k->min && (k->min <= 1 || (int64_t)chars_count(count) >= k->min);
 
-    return key_of(counts ? hash_xxh3_128(form) : (struct hash128){0, 0}, counts);
+    return counts ? key_of(hash_xxh3_128(form)) : (struct hash128){0, 0};
 }
 
 /* The form of a long unit, as it is made in pieces: its hash, and its characters without white space at the ends. */
@@ -253,7 +251,7 @@ static int long_key(struct dedup_text *t, struct span s, const struct dedup_keys
     XXH3_128bits_reset(&f.hash);
     TRY(k->form == DEDUP_SIMPLE ? add_simple(t, s, &f, e) : add_ccnet(t, s, &f));
     h = XXH3_128bits_digest(&f.hash);
-    *key = key_of((struct hash128){h.low64, h.high64}, f.chars >= (uint64_t)k->min);
+    *key = f.chars >= (uint64_t)k->min ? key_of((struct hash128){h.low64, h.high64}) : (struct hash128){0, 0};
     return 0;
 }
 

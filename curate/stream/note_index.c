@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
-#include "base/http.h"
 #include "base/limits.h"
 #include "curate/stream/pass.h"
 
@@ -320,8 +320,7 @@ int notes_list(struct opt_list *to, const struct opt_list *paths, struct err *e)
 {
     *to = (struct opt_list){0};
     for (int i = 0; i < paths->n; i++) {
-        if (!http_is_address(paths->v[i]) && access(paths->v[i], R_OK) < 0)
-            return err_sys(e, ERR_IO, "cannot open '%s'", paths->v[i]);
+        TRY(file_check_readable(paths->v[i], e));
         TRY(opt_list_add(to, paths->v[i], e));
     }
     return 0;

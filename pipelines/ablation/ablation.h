@@ -22,9 +22,9 @@ enum {
 
 /* What runs are evaluated on: a text by bits a byte, or a task by its first metric. */
 struct ablation_eval {
-    const char *name, *file;
+    const char *name;
     bool task;
-    const char **from; /* the files that decide on its scores: the text, or the task with what it includes and its data */
+    const char **from; /* the files that decide on its scores: the text, or first the task, then what it includes and its data */
     int n_from;
 };
 

@@ -138,7 +138,7 @@ static int write_text_task(const struct ablation_eval *x, const char *path, stru
     buf_puts(&b, "{\"task\": ");
     json_put_name(&b, x->name);
     buf_puts(&b, ", \"dataset_path\": \"json\", \"dataset_kwargs\": {\"data_files\": {\"test\": ");
-    json_put_name(&b, x->file);
+    json_put_name(&b, *x->from);
     buf_puts(&b, "}}, \"output_type\": \"loglikelihood_rolling\", \"test_split\": \"test\", \"doc_to_text\": \"\", "
                  "\"doc_to_target\": \"{{text}}\", \"metric_list\": [{\"metric\": \"bits_per_byte\"}]}\n");
     rc = b.failed ? err_set(e, ERR_NOMEM, "out of memory") : file_write_all(path, buf_span(&b), e);
@@ -164,7 +164,7 @@ static int eval_args(struct opt_list *args, struct arena *mem, const struct orde
         if (!t->task)
             TRY(write_text_task(t, task, e));
         TRY(add_word(args, mem, "--eval-tasks", e));
-        TRY(add_word(args, mem, t->task ? t->file : task, e));
+        TRY(add_word(args, mem, t->task ? *t->from : task, e));
     }
     return 0;
 }

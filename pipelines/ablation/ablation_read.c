@@ -274,7 +274,7 @@ static int read_variant(struct ablation *a, const struct node *root, const struc
 
 /* ---- evaluations ---- */
 
-/* An evaluation by a file, n->str, whose name and files x says. */
+/* An evaluation that n names. */
 static int add_eval(struct ablation *a, const struct node *n, struct ablation_eval x, struct err *e)
 {
     struct stat st;
@@ -287,7 +287,6 @@ static int add_eval(struct ablation *a, const struct node *n, struct ablation_ev
     for (int i = 0; i < a->n_evals; i++)
         if (strcmp(a->eval[i].name, x.name) == 0)
             return ablation_wrong(a, n->line, e, "'%s' is there twice", x.name);
-    x.file = n->str.p;
     a->eval[a->n_evals++] = x;
     return 0;
 }
@@ -359,7 +358,7 @@ static int make_against(struct ablation *a, const struct node *n, int line, stru
         return ablation_no_memory(e);
     for (int i = 0; i < a->n_evals && !more; i++)
         if (!a->eval[i].task) {
-            TRY(ablation_add_word(a, against, NULL, a->eval[i].file, settings->line, e));
+            TRY(ablation_add_word(a, against, NULL, *a->eval[i].from, settings->line, e));
             texts++;
         }
     if (!texts && !more)
