@@ -29,8 +29,8 @@ has "and are held against it" out "rank corr.  within a run's range"
 cp out held.txt
 check "their ranks are predicted" awk '/^ *not fitted/ { on = 1; next } on { n += $4 > .97 } END { exit n != 4 }' FS='  +' held.txt
 status "of one target" 0 quern ablate fit --draws 20 --target first --test unseen.jsonl fitted.jsonl
-equal "the goal is as that" "$(sed -n '/not fitted/,$s/^(goal) *//p' out)" "$(sed -n '/not fitted/,$s/^first *//p' out)"
-check "which is told" grep -q '^(goal) .*\.' <(sed -n '/not fitted/,$p' out)
+has "the goal is told" <(sed -n '/not fitted/,$p' out) "(goal) "
+equal "and is as that" "$(sed -n '/not fitted/,$s/^(goal) *//p' out)" "$(sed -n '/not fitted/,$s/^first *//p' out)"
 
 # What ablate writes: variants with weights, a point each seed; what is no loss is passed over.
 awk 'BEGIN { printf "{\"variants\":["; for (i = 0; i < 6; i++) printf "%s{\"variant\":\"v%d\",\"weights\":{\"a.jsonl\":%d,\"b.jsonl\":%d}," \
