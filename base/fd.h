@@ -3,15 +3,23 @@
 #define BASE_FD_H
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <stddef.h>
 #include <unistd.h>
 
-/* Writes n bytes, with one write where the kernel takes them at once; gives up silently when nobody reads them.
- * Async-signal-safe. */
-static inline void fd_put(int fd, const char *p, size_t n)
+/* Writes n bytes, with one write where the kernel takes them at once; gives up silently when nobody reads them, and once *hurry
+ * is set when there is no room for them within a tenth of a second.  Async-signal-safe. */
+static inline void fd_put_or_drop(int fd, const char *p, size_t n, const volatile sig_atomic_t *hurry)
 {
     while (n) {
-        ssize_t k = write(fd, p, n);
+        struct pollfd room = {.fd = fd, .events = POLLOUT};
+        ssize_t k;
+
+        if (*hurry && poll(&room, 1, 100) <= 0)
+            return;
+        k = write(fd, p, *hurry && n > PIPE_BUF ? PIPE_BUF : n); /* a pipe with room has it for PIPE_BUF */
         if (k < 0 && errno == EINTR)
             continue;
         if (k <= 0)
@@ -19,6 +27,14 @@ static inline void fd_put(int fd, const char *p, size_t n)
         p += k;
         n -= (size_t)k;
     }
+}
+
+/* The same with all the time that it takes. */
+static inline void fd_put(int fd, const char *p, size_t n)
+{
+    static const volatile sig_atomic_t never;
+
+    fd_put_or_drop(fd, p, n, &never);
 }
 
 #endif

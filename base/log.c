@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,6 +22,13 @@ static struct {
     double last;
     uint64_t skipped; /* bad records so far */
 } state = {PTHREAD_MUTEX_INITIALIZER, NULL, LOG_WARN, false, -1, 0};
+
+static volatile sig_atomic_t hurry;
+
+void log_no_wait(void)
+{
+    hurry = 1;
+}
 
 void log_init(const char *prefix, enum log_level level)
 {
@@ -111,7 +119,7 @@ static void put_format(struct line *l, const char *fmt, va_list ap)
 /* One write, so that lines of tools that share standard error do not mix. */
 static void print(struct line *l)
 {
-    fd_put(STDERR_FILENO, l->p, l->n);
+    fd_put_or_drop(STDERR_FILENO, l->p, l->n, &hurry);
     if (l->p != l->own)
         free(l->p);
 }

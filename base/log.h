@@ -25,6 +25,10 @@ void log_msg(enum log_level level, const char *fmt, ...)
 void log_error_and(const char *after, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* From now on a message that nobody makes room for within a tenth of a second is left out: for a tool that was told to end, whose
+ * reader may have stopped to read.  Also one that waits already.  Async-signal-safe. */
+void log_no_wait(void);
+
 /* A bad record that is skipped: its file and the byte where it begins (file NULL: it has none), and what is wrong.  Of a run
  * the first LOG_SKIPPED_MAX are named; the others are counted, or named too where LOG_DEBUG is printed. */
 enum { LOG_SKIPPED_MAX = 20 };

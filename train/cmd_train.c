@@ -22,11 +22,13 @@ static volatile sig_atomic_t stop;
 
 static struct sigaction term_before, int_before; /* what ends a tool, and takes unfinished files with it */
 
-/* The second signal ends the program at once. */
+/* The second signal ends the program at once.  After the first nothing waits for who reads messages: mpirun, which got it too,
+ * does not any longer. */
 static void on_signal(int sig)
 {
     sigaction(sig, sig == SIGTERM ? &term_before : &int_before, NULL);
     stop = 1;
+    log_no_wait();
 }
 
 static void catch_signal(int sig, struct sigaction *before)

@@ -119,6 +119,29 @@ done
 status "it goes on after a signal" 0 train --data-path data --train-iters 1000000 --eval-interval 0 --save s \
     --exit-interval 1
 
+# Who reads the messages has stopped to.  There is room for 64 KB of them.
+rm -rf s
+mkfifo messages
+sleep 1000 <messages &
+reader=$!
+# shellcheck disable=SC2086
+quern-train $tiny --data-path data --train-iters 1000000 --eval-interval 0 --log-interval 1 --log-file s.jsonl --save s \
+    >out 2>messages </dev/null &
+pid=$!
+steps=-1
+for _ in $(seq 100); do
+    before=$steps
+    sleep .2
+    steps=$(wc -l <s.jsonl)
+    [ "$steps" = 0 ] || [ "$steps" != "$before" ] || break
+done
+kill -TERM $pid
+wait $pid
+equal "without a reader: exit status" $? 0
+kill $reader
+equal "without a reader: the checkpoint is of the last step" "$(wc -l <s.jsonl)" "$(cat s/latest_checkpointed_iteration.txt)"
+rm -f s.jsonl
+
 # The second signal comes within the save that the first one asks for.
 in_save() { # starts a run, and stops it there as $pid
     for _ in 1 2 3 4 5; do

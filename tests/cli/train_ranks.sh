@@ -49,11 +49,11 @@ same 'the same files' <(cd x4 && sha256sum -- *) <(cd x1 && sha256sum -- *)
 check 'info of shares' quern-checkpoint info d4 --tensors
 has 'says how many' out 'slices'
 
-# A signal ends all after the same step.  mpirun gives it to ranks a second later, reads nothing that they print from then on, and
-# kills what has not ended a second after that, unless told; a second signal, as timeout sends its group, ends mpirun at once.
+# A signal ends all after the same step, though mpirun, which gives it to ranks a second later, reads nothing that they print from
+# then on.  It kills what has not ended a second after that, unless told; a second signal, as timeout sends its group, ends mpirun at once.
 # shellcheck disable=SC2086
 OMPI_MCA_odls_base_sigkill_timeout=5 timeout --foreground -k 90 300 mpirun --oversubscribe -n 2 quern-train $model $batch \
-    --train-iters 1000000 --eval-interval 0 --log-interval 1000000 --log-file s.jsonl --save s >out 2>err </dev/null &
+    --train-iters 1000000 --eval-interval 0 --log-interval 1 --log-file s.jsonl --save s >out 2>err </dev/null &
 pid=$!
 for _ in $(seq 200); do [ -s s.jsonl ] && break; sleep 0.05; done
 kill -TERM $pid
