@@ -6,30 +6,44 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* Writes n bytes, with one write where the kernel takes them at once; gives up silently when nobody reads them, and once *hurry
- * is set when there is no room for them within a tenth of a second.  Async-signal-safe. */
-static inline void fd_put_or_drop(int fd, const char *p, size_t n, const volatile sig_atomic_t *hurry)
+/* As much of n bytes as a descriptor that poll says has room surely takes at once: of a pipe's room poll tells that it is PIPE_BUF or
+ * more, of a terminal's only that there is some. */
+static inline size_t fd_room(int fd, size_t n)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0 || S_ISREG(st.st_mode))
+        return n;
+    return !S_ISFIFO(st.st_mode) ? 1 : n < PIPE_BUF ? n : PIPE_BUF;
+}
+
+/* Writes n bytes, with one write where the kernel takes them at once; once *hurry is set, those that there is no room for within a
+ * tenth of a second are dropped.  False with errno if a write failed.  Async-signal-safe. */
+static inline bool fd_put_or_drop(int fd, const char *p, size_t n, const volatile sig_atomic_t *hurry)
 {
     while (n) {
         struct pollfd room = {.fd = fd, .events = POLLOUT};
         ssize_t k;
 
-        if (*hurry && poll(&room, 1, 100) <= 0)
-            return;
-        k = write(fd, p, *hurry && n > PIPE_BUF ? PIPE_BUF : n); /* a pipe with room has it for PIPE_BUF */
+        if (*hurry && poll(&room, 1, 100) == 0)
+            return true;
+        k = write(fd, p, *hurry ? fd_room(fd, n) : n);
         if (k < 0 && errno == EINTR)
             continue;
         if (k <= 0)
-            return;
+            return false;
         p += k;
         n -= (size_t)k;
     }
+    return true;
 }
 
-/* The same with all the time that it takes. */
+/* The same with all the time that it takes; gives up silently when nobody reads them. */
 static inline void fd_put(int fd, const char *p, size_t n)
 {
     static const volatile sig_atomic_t never;

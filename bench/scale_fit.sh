@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What `quern scale fit` predicts from small models of one nine times as large.  Takes a quarter of an hour.
+# What `quern scale fit` predicts from small models of one nine times as large.  Takes half an hour of two cores.
 #   WIDTHS, MTOKENS: of the small models, and millions of tokens; LARGE: the width and tokens of the large one, in millions;
-#   RATES: of which the best for width 64 and half a million tokens is taken; PRECISION: bf16 or fp32.
+#   RATES: of which the best for width 64 and a million tokens is taken; PRECISION: bf16 or fp32.
 . bench/lib.sh
-WIDTHS=${WIDTHS:-48 64 96 128} MTOKENS=${MTOKENS:-.25 .5 1 2} LARGE=${LARGE:-416 2} RATES=${RATES:-5e-3 1e-2} PRECISION=${PRECISION:-bf16}
+WIDTHS=${WIDTHS:-48 64 96 128} MTOKENS=${MTOKENS:-1 2 4} LARGE=${LARGE:-416 4} RATES=${RATES:-5e-3 1e-2 2e-2} PRECISION=${PRECISION:-bf16}
 books=$SHARED/data/text/prose/books-dev.jsonl.zst
 if [ ! -r "$books" ]; then
     row scale-fit - - "left out: no $books"
@@ -53,8 +53,8 @@ loss() { sed -n 's/.*"loss": \([0-9.]*\).*/\1/p'; }
 SECONDS=0
 best=
 for rate in $RATES; do
-    l=$(run 64 .5 "$rate" "$(nproc)" | loss)
-    row "scale-fit-rate-$rate" "$l" nats 'a token, of width 64 and half a million tokens'
+    l=$(run 64 1 "$rate" "$(nproc)" | loss)
+    row "scale-fit-rate-$rate" "$l" nats 'a token, of width 64 and a million tokens'
     if [ -z "$best" ] || awk -v a="$l" -v b="$best" 'BEGIN { exit !(a < b) }'; then best=$l lr=$rate; fi
 done
 # Of the small ones as many at once as there are processors, the longest first.

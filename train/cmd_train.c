@@ -1,9 +1,11 @@
 /* quern train: pretrains a GPT on indexed datasets. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/tool.h"
@@ -31,6 +33,13 @@ static void on_signal(int sig)
     log_no_wait();
 }
 
+/* Of standard output: what is printed after a signal does not wait for who reads it either. */
+static ssize_t put_output(void *cookie, const char *p, size_t n)
+{
+    (void)cookie;
+    return fd_put_or_drop(STDOUT_FILENO, p, n, &stop) ? (ssize_t)n : -1;
+}
+
 static void catch_signal(int sig, struct sigaction *before)
 {
     struct sigaction sa = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
@@ -47,7 +56,12 @@ static void catch_signals(void)
 {
     static char stack[1 << 16]; /* AMX state alone takes 11 KiB */
     stack_t own = {.ss_sp = stack, .ss_size = sizeof stack};
+    FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){.write = put_output});
 
+    if (out) {
+        fflush(stdout);
+        stdout = out;
+    }
     sigaltstack(&own, NULL);
     catch_signal(SIGTERM, &term_before);
     catch_signal(SIGINT, &int_before);

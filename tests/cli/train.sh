@@ -119,19 +119,20 @@ done
 status "it goes on after a signal" 0 train --data-path data --train-iters 1000000 --eval-interval 0 --save s \
     --exit-interval 1
 
-# Who reads the messages has stopped to.  There is room for 64 KB of them.
+# Who reads the messages has stopped to, and there is room for 4 KB of them.
 rm -rf s
 mkfifo messages
 sleep 1000 <messages &
 reader=$!
+head -c 61440 /dev/zero >messages
 # shellcheck disable=SC2086
 quern-train $tiny --data-path data --train-iters 1000000 --eval-interval 0 --log-interval 1 --log-file s.jsonl --save s \
-    >out 2>messages </dev/null &
+    >messages 2>err </dev/null &
 pid=$!
 steps=-1
-for _ in $(seq 100); do
+for _ in $(seq 40); do
     before=$steps
-    sleep .2
+    sleep .5
     steps=$(wc -l <s.jsonl)
     [ "$steps" = 0 ] || [ "$steps" != "$before" ] || break
 done
