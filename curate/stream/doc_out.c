@@ -58,6 +58,11 @@ static int put_part(struct doc_out *o, struct span s, bool escaped)
     return escaped ? escape(s, count, &o->more, &e) : count(&o->more, s, &e);
 }
 
+int doc_out_put_long(struct doc_out *o, struct span s)
+{
+    return put_part(o, s, false);
+}
+
 static bool is_long(const struct doc_field *f)
 {
     return (f->raw.p ? f->raw : f->value).n >= DOC_OUT_LONG;

@@ -1,4 +1,5 @@
-/* curate/stream/doc_out.h -- what the documents of a block come to: lines, or frames (curate/stream/feed.h).
+/* curate/stream/doc_out.h -- what the documents of a block come to: lines, or frames (curate/stream/feed.h) of them or
+ * of their notes.
  *
  * Inside passes only.  Bytes, but for long documents: of these there is only where they lie, so that they are not in memory once
  * more.  What documents hold, and their blocks, must outlive that.
@@ -26,6 +27,8 @@ void doc_out_free(struct doc_out *o);
 void doc_out_clear(struct doc_out *o, size_t most);
 /* Appends the document as one line with its newline.  ERR_NOMEM. */
 int doc_out_put(struct doc_out *o, const struct doc *d);
+/* Appends bytes that are long, without a copy.  ERR_NOMEM. */
+int doc_out_put_long(struct doc_out *o, struct span s);
 
 static inline uint64_t doc_out_size(const struct doc_out *o)
 {

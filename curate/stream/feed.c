@@ -112,14 +112,29 @@ int frame_put_doc(struct doc_out *o, const struct doc *d)
     return 0;
 }
 
-int frame_put_note(struct buf *b, struct span note)
+static const char fill[16]; /* to the next multiple of 16 */
+
+static int put_note_head(struct buf *b, struct span note)
 {
-    static const char fill[16];
     uint64_t head[2] = {note.n, 0};
 
-    TRY(buf_put(b, head, sizeof head));
+    return buf_put(b, head, sizeof head);
+}
+
+int frame_put_note(struct buf *b, struct span note)
+{
+    TRY(put_note_head(b, note));
     TRY(buf_put_span(b, note));
     return buf_put(b, fill, -note.n % 16);
+}
+
+int frame_put_note_of(struct doc_out *o, struct span note)
+{
+    if (note.n < DOC_OUT_LONG)
+        return frame_put_note(&o->b, note);
+    TRY(put_note_head(&o->b, note));
+    TRY(doc_out_put_long(o, note));
+    return buf_put(&o->b, fill, -note.n % 16);
 }
 
 int frame_next_note(struct span all, size_t *at, struct span *note, struct err *e)

@@ -38,7 +38,8 @@ struct worker {
     struct flows flows; /* of the block in hand */
     struct doc_out *out; /* what goes to each of the pass's */
     struct spool_piece *piece; /* where, if that is a spool */
-    struct buf rejects, notes, packed;
+    struct buf rejects, packed;
+    struct doc_out notes;
     ZSTD_CCtx *zstd;
     struct libdeflate_compressor *gzip;
 };
@@ -147,7 +148,7 @@ static void worker_close(struct worker *w, const struct pass_conf *c)
     free(w->out);
     free(w->piece);
     buf_free(&w->rejects);
-    buf_free(&w->notes);
+    doc_out_free(&w->notes);
     buf_free(&w->packed);
     ZSTD_freeCCtx(w->zstd);
     if (w->gzip)
@@ -422,7 +423,7 @@ static int render_one(struct worker *w, struct slot *s, const struct item *it)
     if (s->v.drop)
         return c->rejects.put ? put_reject(w, s, it) : 0;
     if (c->notes.put)
-        TRY(frame_put_note(&w->notes, s->note));
+        TRY(frame_put_note_of(&w->notes, s->note));
     for (int i = 0; i < c->n_out; i++) {
         const struct pass_out *o = &c->out[i];
 
@@ -502,7 +503,7 @@ static int finish_block(struct worker *w, struct err *e)
 
         TRY(spool ? spool_reserve(spool, doc_out_size(&w->out[i]), &w->piece[i], e) : doc_out_give(&w->out[i], put, &to, e));
     }
-    TRY(put(&p->c.notes, buf_span(&w->notes), e));
+    TRY(doc_out_give(&w->notes, put, &p->c.notes, e));
     TRY(put(&p->c.rejects, buf_span(&w->rejects), e));
     if (p->c.tell)
         p->c.tell(p->c.tell_of, &(struct pass_now){w->where, w->block.first + (uint64_t)w->block.n, t});
@@ -570,7 +571,7 @@ static void end_block(struct worker *w)
     for (int i = 0; i < w->pass->c.n_out; i++)
         doc_out_clear(&w->out[i], KEEP_MOST);
     buf_clear_most(&w->rejects, KEEP_MOST);
-    buf_clear_most(&w->notes, KEEP_MOST);
+    doc_out_clear(&w->notes, KEEP_MOST);
     buf_clear_most(&w->packed, KEEP_MOST);
     if (weight > KEEP_MOST)
         mem_trim();
