@@ -5,6 +5,16 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm=is
 export ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" # Open MPI's, in libraries that it has unloaded
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
 export QUERN_MPI=$B/lib/quern-mpi.so
+# shellcheck source=tests/plain_ranks.sh
+. "$ROOT/tests/plain_ranks.sh"
+
+# ranks_train N ARG...: quern train by N ranks over TCP, which start sooner than mpirun's.
+# shellcheck disable=SC2317
+ranks_train() {
+    local n=$1
+    shift
+    plain "$n" quern-train --distributed-backend tcp "$@"
+}
 
 # le BYTES NUMBER...: little-endian integers.
 le() { awk -v n="$1" 'BEGIN { for (i = 2; i < ARGC; i++) { v = ARGV[i]; for (b = 0; b < n; b++) {
@@ -58,7 +68,7 @@ alone() {
 # shellcheck disable=SC2086
 on() {
     rm -f log
-    check "$2, ${*:3}" plain $1 quern-train $flags ${!2} --distributed-backend tcp --log-file log "${@:3}"
+    check "$2, ${*:3}" ranks_train $1 $flags ${!2} --log-file log "${@:3}"
     check "$2, ${*:3}: as one process" close $2.log log "$(grep -cE '"loss":' $2.log | awk '{ print 2 * $1 }')"
 }
 # divided KIND FLAG...: of the same gradients, with --deterministic and FLAG, each division of them over data-parallel ranks gives KIND the
@@ -70,7 +80,7 @@ divided() {
     check "$1, $how" quern-train $flags ${!1} --deterministic "${@:2}" --log-file one.log
     for ranks in '2 no_shard' '2 optim' '4 optim_grads_params'; do
         rm -f log
-        check "$1, $how, $ranks" plain ${ranks% *} quern-train $flags ${!1} --distributed-backend tcp --deterministic "${@:2}" \
+        check "$1, $how, $ranks" ranks_train ${ranks% *} $flags ${!1} --deterministic "${@:2}" \
             --log-file log --data-parallel-sharding-strategy ${ranks#* }
         equal "$1, $how, $ranks: the same bits" "$(numbers log)" "$(numbers one.log)"
     done
@@ -90,7 +100,7 @@ cached() {
 same_joined() {
     local f
     check "$1, one process" quern-train $flags ${!1} --deterministic --save one
-    check "$1, two processes" plain 2 quern-train $flags ${!1} --deterministic --distributed-backend tcp --use-distributed-optimizer \
+    check "$1, two processes" ranks_train 2 $flags ${!1} --deterministic --use-distributed-optimizer \
         --save two
     check "$1, one, joined" quern-checkpoint join one --save whole
     check "$1, two, joined" quern-checkpoint join two --save joined
@@ -113,13 +123,13 @@ gpt="--num-layers 4 --hidden-size 32 --num-attention-heads 4 --seq-length 16 --v
 llama="$gpt --group-query-attention --num-query-groups 2 --swiglu --normalization RMSNorm --position-embedding-type rope
     --qk-layernorm --disable-bias-linear --untie-embeddings-and-output-weights"
 
-# as_one MODEL N ARG...: N ranks with ARG train MODEL (gpt or llama) as one process does.
+# as_one MODEL N ARG...: N ranks over TCP with ARG train MODEL (gpt or llama) as one process does.
 as_one() {
     local name=$1 n=$2
     shift 2
     rm -f log.jsonl
     # shellcheck disable=SC2086
-    check "$name, $n ranks: $*" timeout -k 10 600 mpirun --oversubscribe -n "$n" quern-train ${!name} "$@" --log-file log.jsonl
+    check "$name, $n ranks: $*" ranks_train "$n" ${!name} "$@" --log-file log.jsonl
     check "$name, $n ranks: $*: the same training" close "$name.jsonl" log.jsonl 45
 }
 
@@ -135,9 +145,9 @@ same_bits() {
     # shellcheck disable=SC2086
     {
         check "deterministic $how: one process" quern-train $gpt $how --deterministic --log-file a.jsonl --save a
-        check "deterministic $how: two share weights" timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt $how --deterministic \
+        check "deterministic $how: two share weights" ranks_train 2 $gpt $how --deterministic \
             $zero3 $beside --log-file b.jsonl --save b
-        check "deterministic $how: four share gradients" timeout -k 10 600 mpirun --oversubscribe -n 4 quern-train $gpt $how \
+        check "deterministic $how: four share gradients" ranks_train 4 $gpt $how \
             --deterministic $zero2 --log-file c.jsonl --save c
     }
     for x in b c; do

@@ -86,23 +86,19 @@ has "it is named" err "quern has no use_dora"
 status "an adapter over adapters" 2 quern checkpoint import "$S/adapter" --base tuned --save no
 
 # Ranks.
-if command -v mpirun >/dev/null && [ -e "$QUERN_MPI" ]; then
-    two="${model/divisible-by 1/divisible-by 2} ${steps/batch-size 2/batch-size 1} --global-batch-size 4 --train-iters 5 --lora-rank 4 --lr 1e-2
-        --untie-embeddings-and-output-weights"
+two="${model/divisible-by 1/divisible-by 2} ${steps/batch-size 2/batch-size 1} --global-batch-size 4 --train-iters 5 --lora-rank 4 --lr 1e-2
+    --untie-embeddings-and-output-weights"
+# shellcheck disable=SC2086
+quern train $two --log-file one.log --save one
+for how in "--tensor-model-parallel-size 2 --sequence-parallel" "--pipeline-model-parallel-size 2" "--context-parallel-size 2" \
+    "$zero2" "$zero3 $beside" "--use-distributed-optimizer --recompute-granularity full"; do
+    rm -rf log.jsonl several
     # shellcheck disable=SC2086
-    quern train $two --log-file one.log --save one
-    for how in "--tensor-model-parallel-size 2 --sequence-parallel" "--pipeline-model-parallel-size 2" "--context-parallel-size 2" \
-        "$zero2" "$zero3 $beside" "--use-distributed-optimizer --recompute-granularity full"; do
-        rm -rf log.jsonl several
-        # shellcheck disable=SC2086
-        check "2 ranks: $how" timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $two $how --log-file log.jsonl --save several
-        check "2 ranks: $how: the same training" close one.log log.jsonl 10
-    done
-    check "their checkpoint joined" quern checkpoint join several --save joined
-    check "and merged" quern checkpoint merge several --save several-merged
-    # shellcheck disable=SC2086
-    check "in bf16" timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $two $zero3 --bf16 --save low
-else
-    skip "ranks" "no MPI"
-fi
+    check "2 ranks: $how" ranks_train 2 $two $how --log-file log.jsonl --save several
+    check "2 ranks: $how: the same training" close one.log log.jsonl 10
+done
+check "their checkpoint joined" quern checkpoint join several --save joined
+check "and merged" quern checkpoint merge several --save several-merged
+# shellcheck disable=SC2086
+check "in bf16" ranks_train 2 $two $zero3 --bf16 --save low
 finish

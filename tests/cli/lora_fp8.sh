@@ -3,8 +3,6 @@
 # shellcheck source=tests/lib.sh disable=SC2034,SC2086,SC2154
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 export OMP_WAIT_POLICY=passive XDG_CACHE_HOME="$T/cache"
 data
 . "$ROOT/tests/fp8_lib.sh"

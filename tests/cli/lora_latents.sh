@@ -53,18 +53,14 @@ same "by both, from latents in a cache" text1 text2
     has "is answered by those that it has" err "'linear_qkv' is none of linear_proj, linear_fc1, linear_fc2, linear_q_down_proj, linear_q_up_proj"
 }
 
-if command -v mpirun >/dev/null && [ -e "$QUERN_MPI" ]; then
-    head -n 4 ten.log >four.log
-    two="${steps/--micro-batch-size 8/--micro-batch-size 4} --train-iters 4"
-    for how in "--tensor-model-parallel-size 2 --sequence-parallel" "--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1" \
-        "--expert-model-parallel-size 2" "--use-distributed-optimizer --recompute-granularity full"; do
-        rm -rf log.jsonl
-        # shellcheck disable=SC2086
-        check "2 ranks: $how" timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $model $two $lora --lora-target 'linear_*' --load adapter \
-            --log-file log.jsonl $how
-        check "2 ranks: $how: the same training" close four.log log.jsonl 8
-    done
-else
-    skip "ranks" "no MPI"
-fi
+head -n 4 ten.log >four.log
+two="${steps/--micro-batch-size 8/--micro-batch-size 4} --train-iters 4"
+for how in "--tensor-model-parallel-size 2 --sequence-parallel" "--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1" \
+    "--expert-model-parallel-size 2" "--use-distributed-optimizer --recompute-granularity full"; do
+    rm -rf log.jsonl
+    # shellcheck disable=SC2086
+    check "2 ranks: $how" ranks_train 2 $model $two $lora --lora-target 'linear_*' --load adapter \
+        --log-file log.jsonl $how
+    check "2 ranks: $how: the same training" close four.log log.jsonl 8
+done
 finish

@@ -4,8 +4,6 @@
 # shellcheck disable=SC2086,SC2154
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 flags="--mock-data -j 1 --micro-batch-size 1 --global-batch-size 4 --lr 0.05 --train-iters 6 --eval-iters 0 --optimizer adafactor --device cpu
     --weight-decay 0.1"
 # gpt: gated halves and heads that share keys; moe: experts in every other layer, and one for all tokens.

@@ -29,7 +29,7 @@ bad_steps() {
     local name=$1 n=$2
     shift 2
     # shellcheck disable=SC2086
-    timeout -k 10 600 mpirun --oversubscribe -n "$n" quern-train $model $from --save "$name" \
+    ranks_train "$n" $model $from --save "$name" \
         --save-interval 3 --async-save --log-file "$name.jsonl" "$@" 2>"$name.err"
 }
 # What was wrong, and what was done.

@@ -5,8 +5,6 @@
 # shellcheck disable=SC2034,SC2086,SC2154
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 data
 flags="$tiny --micro-batch-size 2 --global-batch-size 4 --lr 0.0005 --hidden-dropout 0.1 --train-iters 6 --init-method-std 0.1"
 rope='--position-embedding-type rope --normalization RMSNorm --disable-bias-linear'

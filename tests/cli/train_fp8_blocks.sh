@@ -42,7 +42,7 @@ ranks() {
     local name=$1
     shift
     rm -f "$name.jsonl"
-    status "$name" 0 timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $run "$@" --device cpu --log-file "$name.jsonl"
+    status "$name" 0 ranks_train 2 $run "$@" --device cpu --log-file "$name.jsonl"
 }
 train wider $gpt --hidden-size 256 $blocks
 ranks tensor $gpt --hidden-size 256 $blocks --tensor-model-parallel-size 2 --sequence-parallel

@@ -3,8 +3,6 @@
 # shellcheck disable=SC2034,SC2048,SC2086,SC2046
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 data
 flags="$tiny --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --hidden-dropout 0 --train-iters 6 --init-method-std 0.3"
 plain_head=

@@ -3,8 +3,6 @@
 # shellcheck disable=SC2086
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 unset OMP_NUM_THREADS
 tiny="--mock-data --num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --vocab-size 61 --micro-batch-size 2
     --lr 0.01 --eval-iters 0 --train-iters 1 --device cpu"

@@ -3,8 +3,6 @@
 # shellcheck disable=SC2086
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 data
 # At a rate five times as high the first steps of AdamW make 1e-4 of a difference in the last place (SwiGLU, QUERN_ISA=base).
 flags="$tiny --micro-batch-size 2 --global-batch-size 4 --lr 0.002 --hidden-dropout 0 --train-iters 8"

@@ -4,8 +4,6 @@
 # shellcheck disable=SC2086,SC2154
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 data
 flags="$tiny --micro-batch-size 2 --global-batch-size 4 --lr 0.003 --hidden-dropout 0 --train-iters 200 --weight-decay 0.1"
 low='--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16'

@@ -3,8 +3,6 @@
 # shellcheck disable=SC2034,SC2086
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 data
 flags="$tiny --micro-batch-size 1 --global-batch-size 4 --lr 0.01 --hidden-dropout 0 --train-iters 6"
 mup='--use-mup --mup-base-hidden-size 8 --mup-base-head-dim 4'

@@ -3,8 +3,6 @@
 # shellcheck disable=SC2034,SC2086,SC2154
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 data
 flags="$tiny --micro-batch-size 2 --global-batch-size 4 --lr 0.01 --hidden-dropout 0 --train-iters 8 --weight-decay 0.1"
 adam='--optimizer adam'

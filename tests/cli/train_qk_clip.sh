@@ -4,8 +4,6 @@
 # shellcheck disable=SC2034,SC2086,SC2154
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 data
 flags="$tiny --num-attention-heads 4 --micro-batch-size 1 --global-batch-size 4 --lr 0.01 --hidden-dropout 0.1 --train-iters 6
     --init-method-std 0.3 --normalization RMSNorm --position-embedding-type rope --qk-clip --qk-clip-threshold 2"

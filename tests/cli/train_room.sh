@@ -4,8 +4,6 @@
 # shellcheck disable=SC2086
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 if nm "$(command -v quern-train)" | grep -q ' __[at]san_init$'; then
     skip 'room on one rank' 'a sanitizer takes more than it'
     finish

@@ -3,8 +3,6 @@
 # shellcheck disable=SC2034,SC2048,SC2086,SC2046
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 data
 flags="$tiny --micro-batch-size 2 --global-batch-size 8 --lr 0.002 --hidden-dropout 0 --train-iters 6
     --num-experts 8 --moe-router-topk 4 --moe-ffn-hidden-size 16 --moe-aux-loss-coeff 0.02"

@@ -3,8 +3,6 @@
 # shellcheck disable=SC2086
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 cp -r "$ROOT/tests/data/tasks" . && mkdir -p tests/data && ln -s "$PWD/tasks" tests/data/tasks
 check 'data' quern-tokenize -q --tokenizer tasks/model/tokenizer.json --json-keys page --append-eod --output-prefix pages \
     tasks/pages.jsonl

@@ -4,8 +4,6 @@
 # shellcheck disable=SC2034,SC2086
 . "$ROOT/tests/lib.sh"
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 export ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=1" OMP_NUM_THREADS=2 PATIENCE=500
 export QUERN_NCCL=$B/tests/fake-nccl.so QUERN_CUDA=$B/tests/simt-cuda.so XDG_CACHE_HOME="$T/cache"
 

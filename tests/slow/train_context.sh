@@ -18,13 +18,13 @@ as_one gpt 4 --context-parallel-size 2 --pipeline-model-parallel-size 2
 as_one gpt 4 --context-parallel-size 2 --use-distributed-optimizer
 
 # shellcheck disable=SC2086
-status 'a sequence that ranks cannot cut' 2 mpirun --oversubscribe -n 3 quern-train $gpt --context-parallel-size 3
+status 'a sequence that ranks cannot cut' 2 ranks_train 3 $gpt --context-parallel-size 3
 has 'is said' err '3 ranks cut a sequence in 6 equal parts; --seq-length 16 is no multiple of that'
 
 # A checkpoint goes on in one process.
 sed -n '11,$p' gpt.jsonl >rest.jsonl
 # shellcheck disable=SC2086
-check 'half of it' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt --context-parallel-size 2 \
+check 'half of it' ranks_train 2 $gpt --context-parallel-size 2 \
     --exit-interval 10 --save half
 rm -f log.jsonl
 # shellcheck disable=SC2086
@@ -34,7 +34,7 @@ check 'the rest: as without a stop' close rest.jsonl log.jsonl 23
 # With --deterministic the bits do not depend on how many data-parallel ranks there are.
 for n in 2 4; do
     # shellcheck disable=SC2086
-    check "deterministic, $n ranks" timeout -k 10 600 mpirun --oversubscribe -n $n quern-train $gpt --context-parallel-size 2 \
+    check "deterministic, $n ranks" ranks_train $n $gpt --context-parallel-size 2 \
         --deterministic --log-file bits$n.jsonl
     grep -oE '"(loss|grad_norm|valid_loss)":[^,}]*' bits$n.jsonl >bits$n
 done

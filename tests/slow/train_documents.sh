@@ -53,7 +53,7 @@ check '--calculate-per-token-loss does something' eval '! cmp -s one two'
 # With --deterministic the bits do not depend on how many data-parallel ranks there are.
 for n in 1 2 4; do
     # shellcheck disable=SC2086
-    check "deterministic, $n ranks" timeout -k 10 600 mpirun --oversubscribe -n $n quern-train $gpt \
+    check "deterministic, $n ranks" ranks_train $n $gpt \
         --deterministic --log-file bits$n.jsonl
     losses bits$n.jsonl >bits$n
 done

@@ -15,7 +15,7 @@ ranks() {
     local name=$1 n=$2
     shift 2
     rm -f "$name.jsonl"
-    status "$name" 0 timeout -k 10 600 mpirun --oversubscribe -n "$n" quern-train $run "$@" --device cpu --log-file "$name.jsonl"
+    status "$name" 0 ranks_train "$n" $run "$@" --device cpu --log-file "$name.jsonl"
 }
 train alone $gpt $delayed --deterministic
 ranks data 2 $gpt $delayed --deterministic

@@ -44,7 +44,7 @@ sent() { cat t.? | grep '"name":"all-to-all-v".*"expert"' | grep -oE '"elements"
 for how in '2' '4 --tensor-model-parallel-size 2' '4 --tensor-model-parallel-size 2 --sequence-parallel'; do
     rm -f t.?
     # shellcheck disable=SC2086
-    check "a timeline: $how" timeout -k 10 600 mpirun --oversubscribe -n ${how%% *} quern-train $moe ${how#?} $ep 2 --train-iters 1 \
+    check "a timeline: $how" ranks_train ${how%% *} $moe ${how#?} $ep 2 --train-iters 1 \
         --eval-iters 0 --trace t
     [ -n "$once" ] || once=$(sent)
     equal "rows travel once: $how" "$(sent)" "$once"
@@ -67,7 +67,7 @@ for how in optim_grads optim_grads_params; do
 done
 for m in moe mixtral; do
     # shellcheck disable=SC2086
-    check "$m in bf16" timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train ${!m} $ep 2 --bf16 --log-file $m.bf16.jsonl
+    check "$m in bf16" ranks_train 2 ${!m} $ep 2 --bf16 --log-file $m.bf16.jsonl
     # shellcheck disable=SC2016
     check "$m in bf16: near" awk -F'[:,]' 'NR == FNR { a[FNR] = $4; next }
         { d = $4 - a[FNR]; if (!(d < 0.01 && d > -0.01)) exit 1 }' $m.jsonl $m.bf16.jsonl
@@ -77,9 +77,9 @@ done
 sed -n '11,$p' moe.jsonl >rest.jsonl
 rm -f log.jsonl
 # shellcheck disable=SC2086
-check 'by two ranks' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $moe $ep 2 --log-file two.jsonl
+check 'by two ranks' ranks_train 2 $moe $ep 2 --log-file two.jsonl
 # shellcheck disable=SC2086
-check 'half of it' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $moe $ep 2 --exit-interval 10 --save half
+check 'half of it' ranks_train 2 $moe $ep 2 --exit-interval 10 --save half
 check 'names of experts' quern-checkpoint info half --tensors
 has 'are Megatron Core'"'"'s' out 'decoder.layers.3.mlp.experts.local_experts.7.linear_fc2.weight'
 for how in "2 $ep 2" '1' "4 $ep 4" "4 $ep 2 --tensor-model-parallel-size 2 --sequence-parallel" \
@@ -87,7 +87,7 @@ for how in "2 $ep 2" '1' "4 $ep 4" "4 $ep 2 --tensor-model-parallel-size 2 --seq
     rm -rf go log.jsonl
     cp -r half go
     # shellcheck disable=SC2086
-    check "the rest: $how" timeout -k 10 600 mpirun --oversubscribe -n ${how%% *} quern-train $moe ${how#?} --save go \
+    check "the rest: $how" ranks_train ${how%% *} $moe ${how#?} --save go \
         --log-file log.jsonl
     check "the rest: $how: as without a stop" close rest.jsonl log.jsonl 23
     [ "$how" != "2 $ep 2" ] || same 'the rest by two: the same bits' \
@@ -103,13 +103,13 @@ same 'is the same' sample out
 # What cannot be is said before anything is allocated.
 # shellcheck disable=SC2086
 {
-    status 'experts that ranks cannot share' 2 mpirun --oversubscribe -n 3 quern-train $moe --global-batch-size 12 $ep 3
+    status 'experts that ranks cannot share' 2 ranks_train 3 $moe --global-batch-size 12 $ep 3
     has 'is said' err '3 ranks cannot share 8 experts'
-    status 'ranks that do not make groups' 2 mpirun --oversubscribe -n 2 quern-train $moe $ep 4
+    status 'ranks that do not make groups' 2 ranks_train 2 $moe $ep 4
     has 'is said' err '2 data-parallel x 1 context-parallel ranks are no multiple of 4'
-    status 'no experts to share' 2 mpirun --oversubscribe -n 2 quern-train $gpt $ep 2
+    status 'no experts to share' 2 ranks_train 2 $gpt $ep 2
     has 'is said' err 'the model has no experts'
-    status 'not the same bits' 2 mpirun --oversubscribe -n 2 quern-train $moe $ep 2 --context-parallel-size 2 --deterministic
+    status 'not the same bits' 2 ranks_train 2 $moe $ep 2 --context-parallel-size 2 --deterministic
     has 'is said' err 'and neither --context-parallel-size nor --fp8-format'
     status 'more choices than experts' 2 quern-train $moe --moe-router-topk 9
     status 'padded to nothing' 2 quern-train $moe --moe-pad-expert-input-to-capacity

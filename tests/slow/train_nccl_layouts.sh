@@ -6,8 +6,6 @@
 . "$ROOT/tests/lib.sh"
 export OMP_WAIT_POLICY=passive
 . "$ROOT/tests/train_lib.sh"
-# shellcheck source=tests/plain_ranks.sh
-. "$ROOT/tests/plain_ranks.sh"
 export QUERN_NCCL=$B/tests/fake-nccl.so XDG_CACHE_HOME="$T/cache"
 export QUERN_CUDA=$B/tests/simt-cuda.so
 

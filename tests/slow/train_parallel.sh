@@ -32,7 +32,7 @@ as_one llama 4 --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipelin
 # --deterministic holds for stages and their tied embedding too.
 for n in 4 8; do
     # shellcheck disable=SC2086
-    check "$n deterministic ranks" timeout -k 10 600 mpirun --oversubscribe -n $n quern-train $gpt --tensor-model-parallel-size 2 \
+    check "$n deterministic ranks" ranks_train $n $gpt --tensor-model-parallel-size 2 \
         --pipeline-model-parallel-size 2 --deterministic --exit-interval 4 --save bits$n
     check "their files as one" quern-checkpoint join bits$n --save whole$n
 done
@@ -48,37 +48,37 @@ check 'messages without the help of the system' env OMPI_MCA_btl_vader_single_co
 # A checkpoint of one layout goes on in another.
 sed -n '11,$p' gpt.jsonl >rest.jsonl
 # shellcheck disable=SC2086
-check 'half of it' timeout -k 10 600 mpirun --oversubscribe -n 8 quern-train $gpt --tensor-model-parallel-size 2 \
+check 'half of it' ranks_train 8 $gpt --tensor-model-parallel-size 2 \
     --pipeline-model-parallel-size 2 --exit-interval 10 --save half
 for how in '1' '2' '4 --pipeline-model-parallel-size 4' '8 --tensor-model-parallel-size 4 --sequence-parallel'; do
     rm -rf go log.jsonl
     cp -r half go
     # shellcheck disable=SC2086
-    check "the rest: $how" timeout -k 10 600 mpirun --oversubscribe -n ${how%% *} quern-train $gpt ${how#?} --save go \
+    check "the rest: $how" ranks_train ${how%% *} $gpt ${how#?} --save go \
         --log-file log.jsonl
     check "the rest: $how: as without a stop" close rest.jsonl log.jsonl 23
 done
 rm -rf half
 # shellcheck disable=SC2086
-check 'half of it, by stages' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt --pipeline-model-parallel-size 2 \
+check 'half of it, by stages' ranks_train 2 $gpt --pipeline-model-parallel-size 2 \
     --num-layers-per-virtual-pipeline-stage 1 --exit-interval 10 --save half
 rm -f log.jsonl
 # shellcheck disable=SC2086
-check 'the rest of it, by the same stages' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt --pipeline-model-parallel-size 2 \
+check 'the rest of it, by the same stages' ranks_train 2 $gpt --pipeline-model-parallel-size 2 \
     --num-layers-per-virtual-pipeline-stage 1 --save half --log-file log.jsonl
 same 'the rest of it, by the same stages: the same bits' <(sed -n '11,$p' gpt.stages.jsonl | cut -d, -f 1-3) <(cut -d, -f 1-3 log.jsonl)
 
 # shellcheck disable=SC2086
-status 'heads that ranks cannot share' 2 mpirun --oversubscribe -n 3 quern-train $gpt --tensor-model-parallel-size 3
+status 'heads that ranks cannot share' 2 ranks_train 3 $gpt --tensor-model-parallel-size 3
 has 'is said' err '3 ranks cannot share 4 attention heads'
 # shellcheck disable=SC2086
-status 'groups that ranks cannot share' 2 mpirun --oversubscribe -n 4 quern-train $llama --tensor-model-parallel-size 4
+status 'groups that ranks cannot share' 2 ranks_train 4 $llama --tensor-model-parallel-size 4
 has 'is said' err '4 ranks cannot share 2 query groups'
 # shellcheck disable=SC2086
-status 'layers that stages cannot share' 2 mpirun --oversubscribe -n 3 quern-train $gpt --pipeline-model-parallel-size 3
+status 'layers that stages cannot share' 2 ranks_train 3 $gpt --pipeline-model-parallel-size 3
 has 'is said' err '4 layers cannot be shared evenly by 3 stages'
 # shellcheck disable=SC2086
-status 'micro-batches that interleaved stages cannot take' 2 mpirun --oversubscribe -n 2 quern-train $gpt --global-batch-size 6 \
+status 'micro-batches that interleaved stages cannot take' 2 ranks_train 2 $gpt --global-batch-size 6 \
     --pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1
 has 'is said' err '3 micro-batches a step are no multiple of the 2 stages'
 finish

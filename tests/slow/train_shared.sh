@@ -22,7 +22,7 @@ for m in plain gated; do
     as_one $m 2 $ep 2 --use-distributed-optimizer --data-parallel-sharding-strategy optim_grads_params
 done
 # shellcheck disable=SC2086
-check 'gated in bf16' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gated --tensor-model-parallel-size 2 --bf16 \
+check 'gated in bf16' ranks_train 2 $gated --tensor-model-parallel-size 2 --bf16 \
     --log-file bf16.jsonl
 # shellcheck disable=SC2016
 check 'gated in bf16: near' awk -F'[:,]' 'NR == FNR { a[FNR] = $4; next }
@@ -30,7 +30,7 @@ check 'gated in bf16: near' awk -F'[:,]' 'NR == FNR { a[FNR] = $4; next }
 
 sed -n '11,$p' gated.jsonl >rest.jsonl
 # shellcheck disable=SC2086
-check 'half of it, by two' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gated $ep 2 --exit-interval 10 --save half
+check 'half of it, by two' ranks_train 2 $gated $ep 2 --exit-interval 10 --save half
 check 'names' quern-checkpoint info half --tensors
 has 'are Megatron Core'"'"'s' out 'decoder.layers.3.mlp.shared_experts.linear_fc2.weight'
 has 'the gate too' out 'decoder.layers.3.mlp.shared_experts.gate_weight'
@@ -38,7 +38,7 @@ for how in 1 '2 --tensor-model-parallel-size 2'; do
     rm -rf go log.jsonl
     cp -r half go
     # shellcheck disable=SC2086
-    check "the rest: $how" timeout -k 10 600 mpirun --oversubscribe -n ${how%% *} quern-train $gated ${how#?} --save go \
+    check "the rest: $how" ranks_train ${how%% *} $gated ${how#?} --save go \
         --log-file log.jsonl
     check "the rest: $how: as without a stop" close rest.jsonl log.jsonl 23
 done
@@ -57,7 +57,7 @@ same 'is the same' sample out
     has 'are refused' err '--moe-shared-expert-intermediate-size needs --disable-bias-linear'
     status 'a gate of nothing' 2 quern-train $gpt --num-experts 4 --moe-shared-expert-gate
     has 'is refused' err '--moe-shared-expert-gate needs'
-    status 'a width that ranks cannot share' 2 mpirun --oversubscribe -n 2 quern-train $plain --tensor-model-parallel-size 2 \
+    status 'a width that ranks cannot share' 2 ranks_train 2 $plain --tensor-model-parallel-size 2 \
         --moe-shared-expert-intermediate-size 41
     has 'is refused' err '2 ranks cannot share 41 elements of the shared expert'
 }

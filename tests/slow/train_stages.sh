@@ -14,12 +14,12 @@ pp=--pipeline-model-parallel-size virtual="--num-layers-per-virtual-pipeline-sta
 
 # trains NAME MODEL N ARG...: N ranks with ARG; leaves NAME.jsonl and the checkpoint jNAME.
 trains() {
-    local to=$1 model=$2 n=$3 rank1="timeout -k 10 600 mpirun --oversubscribe -n $3"
+    local to=$1 model=$2 n=$3 run="ranks_train $3"
     shift 3
-    [ "$n" != 1 ] || rank1=
+    [ "$n" != 1 ] || run=quern-train
     rm -rf "$to" "$to.jsonl"
     # shellcheck disable=SC2086
-    check "$model, $n ranks: $*" $rank1 quern-train ${!model} $short "$@" --log-file "$to.jsonl" --save "$to"
+    check "$model, $n ranks: $*" $run ${!model} $short "$@" --log-file "$to.jsonl" --save "$to"
     check "$model, $n ranks: $*: joined" joined "$to"
 }
 # as_bits MODEL N ARG...: the same as what trains left at `one`.

@@ -12,7 +12,7 @@ ranks() {
     local n=$1
     shift
     # shellcheck disable=SC2086
-    timeout -k 10 600 mpirun --oversubscribe -n "$n" quern-train $model "$@"
+    ranks_train "$n" $model "$@"
 }
 # joined DIR: the checkpoint of step 20 as one process would have written it.
 # shellcheck disable=SC2317

@@ -33,13 +33,13 @@ fp8="$gpt --bf16 --fp8-format hybrid --deterministic"
 # shellcheck disable=SC2086
 {
     check 'FP8: one process' quern-train $fp8 --log-file a.jsonl
-    check 'FP8: two share weights' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $fp8 $zero3 $beside --log-file b.jsonl
+    check 'FP8: two share weights' ranks_train 2 $fp8 $zero3 $beside --log-file b.jsonl
 }
 same 'FP8: the same bits of losses and norms' <(losses a.jsonl) <(losses b.jsonl)
 rm -f a.jsonl b.jsonl
 
 # Gradients that leave a rank in bf16: rounded once, whatever is shared, beside the passes or behind them.
-ranks2="timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt --grad-reduce-in-bf16 --ddp-bucket-size 5000"
+ranks2="ranks_train 2 $gpt --grad-reduce-in-bf16 --ddp-bucket-size 5000"
 # shellcheck disable=SC2086
 {
     check 'in bf16' $ranks2 --log-file a.jsonl
@@ -57,16 +57,16 @@ equal 'in bf16 on the wire' "$(grep '"name":"reduce-scatter"' tl.0 | grep -o '"t
 # No section is sent for that is still there: 6 of them (4 layers), of which forward's last two stay for backward, whose last two
 # stay for the next forward: 6 + 2 gathers for the first of a step's two micro-batches, 2 + 2 for the other; and two ahead at the end.
 # shellcheck disable=SC2086
-check 'a timeline' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $gpt $zero3 $beside --eval-iters 0 --train-iters 4 --trace tl
+check 'a timeline' ranks_train 2 $gpt $zero3 $beside --eval-iters 0 --train-iters 4 --trace tl
 equal 'as many calls as are needed' "$(grep -c '"name":"all-gather".*replicas' tl.0) $(grep -c '"name":"reduce-scatter"' tl.0)" \
     "$((4 * 12 + 2)) $((4 * 12))"
 
 # A checkpoint goes on in any division; in the same one to the same bits.
 # shellcheck disable=SC2086
 {
-    check 'the first half of two that share weights' timeout -k 10 600 mpirun --oversubscribe -n 2 quern-train $llama $zero3 --exit-interval 10 \
+    check 'the first half of two that share weights' ranks_train 2 $llama $zero3 --exit-interval 10 \
         --save half --async-save
-    check 'the first half of two by two tensor ranks' timeout -k 10 600 mpirun --oversubscribe -n 4 quern-train $llama $zero3 \
+    check 'the first half of two by two tensor ranks' ranks_train 4 $llama $zero3 \
         --tensor-model-parallel-size 2 --exit-interval 10 --save half4
     check 'the first half of one process' quern-train $llama --exit-interval 10 --save half1
 }
@@ -79,7 +79,7 @@ rest() {
     rm -rf go log.jsonl
     cp -r $from go
     # shellcheck disable=SC2086
-    check "$from by $n: $*" timeout -k 10 600 mpirun --oversubscribe -n $n quern-train $llama "$@" --save go --log-file log.jsonl
+    check "$from by $n: $*" ranks_train $n $llama "$@" --save go --log-file log.jsonl
     check "$from by $n: $*: as one process" close rest.jsonl log.jsonl 23
 }
 # shellcheck disable=SC2086
@@ -97,7 +97,7 @@ big="--mock-data -j 1 --num-layers 16 --hidden-size 128 --num-attention-heads 4 
     --train-iters 1 --eval-iters 0 --bf16 --global-batch-size 4"
 for how in no_shard optim_grads optim_grads_params; do
     # shellcheck disable=SC2086
-    check "$how: memory" mpirun --oversubscribe -n 4 quern-train $big --data-parallel-sharding-strategy $how
+    check "$how: memory" ranks_train 4 $big --data-parallel-sharding-strategy $how
     echo "$how $(memory weights) $(memory gradients) $(memory optimizer)"
 done >took
 check 'as planned' awk 'function near(x, a, b) { if (!(x >= a && x <= b)) { print NR, x, a, b; bad = 1 } }
@@ -107,7 +107,7 @@ check 'as planned' awk 'function near(x, a, b) { if (!(x >= a && x <= b)) { prin
     END { exit bad || NR != 3 }' <(grep -v '^ok' took)
 for how in no_shard optim_grads_params; do
     # shellcheck disable=SC2086
-    check "$how, bf16 weights alone: memory" mpirun --oversubscribe -n 4 quern-train $big --data-parallel-sharding-strategy $how \
+    check "$how, bf16 weights alone: memory" ranks_train 4 $big --data-parallel-sharding-strategy $how \
         --main-params-dtype bf16
     has 'as planned' out ', as planned'
     echo "$how $(memory weights) $(memory gradients) $(memory optimizer)"
