@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* As much of n bytes as a descriptor that poll says has room surely takes at once: of a pipe's room poll tells that it is PIPE_BUF or
- * more, of a terminal's only that there is some. */
+/* As much of n bytes as a descriptor that poll says has room surely takes at once: of a pipe's room poll tells that it is
+ * PIPE_BUF or more, of a terminal's only that there is some. */
 static inline size_t fd_room(int fd, size_t n)
 {
     struct stat st;
@@ -22,8 +22,8 @@ static inline size_t fd_room(int fd, size_t n)
     return !S_ISFIFO(st.st_mode) ? 1 : n < PIPE_BUF ? n : PIPE_BUF;
 }
 
-/* Writes n bytes, with one write where the kernel takes them at once; once *hurry is set, those that there is no room for within a
- * tenth of a second are dropped.  False with errno if a write failed.  Async-signal-safe. */
+/* Writes n bytes, with one write where the kernel takes them at once; once *hurry is set, those that there is no room for
+ * within a tenth of a second are dropped.  False with errno if a write failed.  Async-signal-safe. */
 static inline bool fd_put_or_drop(int fd, const char *p, size_t n, const volatile sig_atomic_t *hurry)
 {
     while (n) {

@@ -122,12 +122,11 @@ status "it goes on after a signal" 0 train --data-path data --train-iters 100000
 # Who reads the messages has stopped to, and there is room for 4 KB of them.
 rm -rf s
 mkfifo messages
-sleep 1000 <messages &
-reader=$!
+exec 3<>messages
 head -c 61440 /dev/zero >messages
 # shellcheck disable=SC2086
 quern-train $tiny --data-path data --train-iters 1000000 --eval-interval 0 --log-interval 1 --log-file s.jsonl --save s \
-    >messages 2>err </dev/null &
+    >messages 2>err </dev/null 3>&- &
 pid=$!
 steps=-1
 for _ in $(seq 40); do
@@ -139,7 +138,7 @@ done
 kill -TERM $pid
 wait $pid
 equal "without a reader: exit status" $? 0
-kill $reader
+exec 3>&-
 equal "without a reader: the checkpoint is of the last step" "$(wc -l <s.jsonl)" "$(cat s/latest_checkpointed_iteration.txt)"
 rm -f s.jsonl
 
