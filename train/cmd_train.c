@@ -59,6 +59,7 @@ static void catch_signals(void)
     FILE *out = fopencookie(NULL, "w", (cookie_io_functions_t){.write = put_output});
 
     if (out) {
+        setvbuf(out, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
         fflush(stdout);
         stdout = out;
     }
