@@ -164,7 +164,7 @@ int parquet_values_start(struct parquet_values *v, enum parquet_encoding encodin
                          const uint8_t *p, size_t n, const struct parquet_dictionary *d, struct err *e);
 /* The next value, as PLAIN stores it (without a length; a boolean is a byte), valid until the next call. */
 int parquet_values_next(struct parquet_values *v, struct span *out, struct err *e);
-/* After the last value of a page, whether there are more: then levels or lengths of it are damaged.  Of runs that cannot be told. */
+/* After the last value of a page, whether there are more: its levels or lengths are damaged then.  Runs cannot tell. */
 bool parquet_values_more(const struct parquet_values *v);
 /* The n values of a dictionary's page; they stay where they are. */
 int parquet_dictionary_read(struct parquet_dictionary *d, const struct parquet_node *leaf, size_t n, const uint8_t *p,

@@ -198,7 +198,8 @@ static int next_element(struct schema *s, struct element *x)
         return err_set(s->e, ERR_FORMAT, "the schema ends within a group");
     s->left--;
     read_element(s->t, x);
-    if (s->t->bad || !x->name.p || x->children < 0 || (size_t)x->children > s->left || x->repetition < 0 || x->repetition > REPEATED)
+    if (s->t->bad || !x->name.p || x->children < 0 || (size_t)x->children > s->left || x->repetition < 0 ||
+        x->repetition > REPEATED)
         return err_set(s->e, ERR_FORMAT, "the schema is damaged");
     if (!utf8_valid(x->name))
         return err_set(s->e, ERR_FORMAT, "the schema is damaged: the name of a column is no UTF-8");

@@ -146,7 +146,8 @@ int s3_find(struct s3_object **out, const char *address, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory for an address");
     rc = s3_settings_read(&settings, e);
     if (rc == 0 && !is_endpoint(settings.endpoint))
-        rc = err_set(e, ERR_ARG, "s3: the endpoint '%.200s' is no address of a host, or one with a user", http_bare(settings.endpoint));
+        rc = err_set(e, ERR_ARG, "s3: the endpoint '%.200s' is no address of a host, or one with a user",
+                     http_bare(settings.endpoint));
     if (rc == 0 && !is_region(settings.region))
         rc = err_set(e, ERR_ARG, "s3: '%.60s' is no region", settings.region);
     if (rc == 0 && put_url(o, &settings, bucket, key) < 0)

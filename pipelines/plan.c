@@ -140,7 +140,7 @@ static int check_inputs(const struct plan *p, struct err *e)
     if (!p->n_inputs)
         return err_set(e, ERR_ARG, "the plan has no input");
     for (int i = 0; i < p->n_inputs; i++) {
-        if (http_is_address(p->input[i])) { /* that it is there is seen when it is read, its state kept with what was made of it */
+        if (http_is_address(p->input[i])) { /* whether it is there is seen when it is read */
             TRY(http_check(p->input[i], e));
             continue;
         }
