@@ -39,8 +39,8 @@ bool http_is_address(const char *name);
 int http_check(const char *address, struct err *e);
 /* What stands behind a user and password: all of it, if there are none. */
 const char *http_bare(const char *address);
-/* What messages call it: of the web, without its query; of one with a user in it the scheme alone.  The caller frees it; NULL: out
- * of memory. */
+/* What messages call it: of the web, without its query; of one with a user in it the scheme alone.  The caller frees it; NULL:
+ * out of memory. */
 char *http_name(const char *address);
 /* How many bytes of an address these are: its first. */
 int http_name_length(const char *address);
