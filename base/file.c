@@ -131,7 +131,9 @@ int file_make_folders(const char *path, struct err *e)
 
 int file_check_readable(const char *path, struct err *e)
 {
-    return http_is_address(path) || access(path, R_OK) == 0 ? 0 : err_sys(e, ERR_IO, "cannot open '%s'", path);
+    if (http_is_address(path))
+        return http_check(path, e);
+    return access(path, R_OK) == 0 ? 0 : err_sys(e, ERR_IO, "cannot open '%s'", path);
 }
 
 int file_map_open(struct file_map *m, const char *path, struct err *e)

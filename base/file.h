@@ -34,7 +34,7 @@ enum file_codec { FILE_PLAIN, FILE_GZIP, FILE_ZSTD, FILE_BZ2, FILE_XZ, FILE_LZ4,
 
 struct file_in;
 
-/* ERR_IO: it cannot be read.  Of an address nothing is asked. */
+/* ERR_IO: it cannot be read.  Of an address nothing is asked, but one with a password in it is ERR_ARG. */
 int file_check_readable(const char *path, struct err *e);
 
 /* Opens path for reading.  A directory, a missing file and an unreadable one are ERR_IO with the name.  Standard input is never

@@ -15,8 +15,36 @@ bool http_is_address(const char *name)
     return strncasecmp(name, "http://", 7) == 0 || strncasecmp(name, "https://", 8) == 0 || s3_is_address(name);
 }
 
+/* Where the host of an address begins. */
+static const char *host_of(const char *address)
+{
+    return strstr(address, "//") + 2;
+}
+
+/* Whether an address names a user. */
+static bool names_user(const char *address)
+{
+    const char *host = host_of(address);
+
+    return memchr(host, '@', strcspn(host, "/?#")) != NULL;
+}
+
+int http_check(const char *address, struct err *e)
+{
+    return names_user(address) ? err_set(e, ERR_ARG, "an address with a user or a password in it is not read") : 0;
+}
+
+const char *http_bare(const char *address)
+{
+    const char *at = strrchr(address, '@');
+
+    return at ? at + 1 : address;
+}
+
 int http_name_length(const char *address)
 {
+    if (names_user(address))
+        return (int)(host_of(address) - address);
     return (int)(s3_is_address(address) ? strlen(address) : strcspn(address, "?#"));
 }
 
@@ -490,14 +518,6 @@ static int give_why(const struct http *h, struct err *e)
     return h->why.code;
 }
 
-/* Whether an address names a user. */
-static bool names_user(const char *address)
-{
-    const char *host = strstr(address, "//") + 2;
-
-    return memchr(host, '@', strcspn(host, "/?#")) != NULL;
-}
-
 /* Forgets the object, and keeps the connection. */
 static void forget(struct http *h)
 {
@@ -527,8 +547,7 @@ int http_turn(struct http *h, const char *address, uint64_t offset, uint64_t n, 
     if (!h->address || !h->name)
         return err_set(e, ERR_NOMEM, "out of memory for an address");
     http_go(h, offset, n);
-    if (!s3_is_address(address) && names_user(address))
-        return err_set(e, ERR_ARG, "an address with a user or a password in it is not read");
+    TRY(http_check(address, e));
     if (s3_is_address(address))
         TRY(s3_find(&h->s3, address, e));
     TRY(set_up(h, e));

@@ -35,7 +35,12 @@ struct http;
 
 /* Whether a name is an address, and no file: it begins with http://, https:// or s3://. */
 bool http_is_address(const char *name);
-/* What messages call it: of the web, without its query.  The caller frees it; NULL: out of memory. */
+/* ERR_ARG: it has a user or password in it, which is never used, nor said. */
+int http_check(const char *address, struct err *e);
+/* What stands behind a user and password: all of it, if there are none. */
+const char *http_bare(const char *address);
+/* What messages call it: of the web, without its query; of one with a user in it the scheme alone.  The caller frees it; NULL:
+ * out of memory. */
 char *http_name(const char *address);
 /* How many bytes of an address these are: its first. */
 int http_name_length(const char *address);

@@ -140,7 +140,9 @@ struct parquet_delta {
 };
 
 struct parquet_dictionary {
-    struct span *value;
+    const uint8_t *p; /* its values as PLAIN has them, */
+    size_t length;    /*   each of so many bytes, or (0) where `at` says, behind its length */
+    uint32_t *at;
     size_t n, cap;
 };
 
@@ -162,6 +164,8 @@ int parquet_values_start(struct parquet_values *v, enum parquet_encoding encodin
                          const uint8_t *p, size_t n, const struct parquet_dictionary *d, struct err *e);
 /* The next value, as PLAIN stores it (without a length; a boolean is a byte), valid until the next call. */
 int parquet_values_next(struct parquet_values *v, struct span *out, struct err *e);
+/* After the last value of a page, whether there are more: its levels or lengths are damaged then.  Runs cannot tell. */
+bool parquet_values_more(const struct parquet_values *v);
 /* The n values of a dictionary's page; they stay where they are. */
 int parquet_dictionary_read(struct parquet_dictionary *d, const struct parquet_node *leaf, size_t n, const uint8_t *p,
                             size_t bytes, struct err *e);
@@ -176,6 +180,7 @@ struct parquet_column {
     uint64_t at;   /* of the next page */
     uint64_t seen; /* values of the pages so far */
     uint64_t left; /* entries of this page that are to come */
+    bool in_page;  /* a page has been begun, and what is behind its last entry has not been looked at */
     bool ready;    /* def and rep are the next entry's */
     uint32_t def, rep;
     struct parquet_rle defs, reps;

@@ -241,12 +241,13 @@ static int start_page(struct parquet_column *c, const struct page_head *h, struc
     TRY(next_bytes(c, h, &p, e));
     if (h->type == PARQUET_INDEX_PAGE)
         return 0;
-    if (h->n < 0 || (uint64_t)h->n > c->chunk.n - c->seen)
+    if (h->n < 0 || h->n > INT32_MAX || (uint64_t)h->n > c->chunk.n - c->seen)
         return err_set(e, ERR_FORMAT, "it has %" PRId64 " values where the column has %" PRIu64 " to come", h->n,
                        c->chunk.n - c->seen);
     TRY(h->type == PARQUET_DATA_PAGE ? start_page_v1(c, h, p, e) : start_page_v2(c, h, p, e));
     c->seen += (uint64_t)h->n;
     c->left = (uint64_t)h->n;
+    c->in_page = true;
     return 0;
 }
 
@@ -275,17 +276,24 @@ void parquet_column_start(struct parquet_column *c, const struct parquet_source 
     c->stored.n = 0;
     c->seen = c->left = 0;
     c->dictionary.n = 0;
-    c->ready = false;
+    c->ready = c->in_page = false;
 }
 
 int parquet_column_peek(struct parquet_column *c, struct err *e)
 {
+    uint64_t end = c->chunk.at + c->chunk.bytes;
+
     if (c->ready)
         return 1;
     while (c->left == 0) {
-        if (c->seen == c->chunk.n)
+        if (c->in_page && parquet_values_more(&c->values))
+            return err_set(e, ERR_FORMAT, "a page before offset %" PRIu64 " has more values than it says", c->at);
+        c->in_page = false;
+        if (c->seen == c->chunk.n && c->at == end)
             return 0;
-        if (c->at == c->chunk.at + c->chunk.bytes)
+        if (c->seen == c->chunk.n)
+            return err_set(e, ERR_FORMAT, "%" PRIu64 " bytes follow its last value at offset %" PRIu64, end - c->at, c->at);
+        if (c->at == end)
             return err_set(e, ERR_FORMAT, "its pages end after %" PRIu64 " of %" PRIu64 " values", c->seen, c->chunk.n);
         TRY(next_page(c, e));
     }
@@ -303,7 +311,7 @@ void parquet_column_free(struct parquet_column *c)
 {
     free(c->page.p);
     free(c->words.p);
-    free(c->dictionary.value);
+    free(c->dictionary.at);
     buf_free(&c->values.made);
     buf_free(&c->stored);
 }

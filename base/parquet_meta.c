@@ -69,6 +69,8 @@ static int read_chunk(struct thrift *t, const struct parquet_node *leaf, uint64_
         return err_set(e, ERR_UNSUPPORTED, "it is encrypted");
     if (m.type != (int64_t)leaf->type)
         return err_set(e, ERR_FORMAT, "its type is not that of the schema");
+    if (m.n == 0) /* of no rows: its offsets may be whatever they like */
+        m.data = HEAD, m.bytes = 0;
     if (m.dictionary > 0 && m.dictionary < m.data)
         m.data = m.dictionary;
     if (m.data < HEAD || m.bytes < 0 || m.n < 0 || (uint64_t)m.data > end || (uint64_t)m.bytes > end - (uint64_t)m.data)
@@ -129,7 +131,7 @@ static int read_groups(struct parquet_meta *m, struct thrift *t, uint64_t end, s
             return no_memory(e);
         m->group[m->n_groups++] = g;
         if (g.rows > INT64_MAX - m->rows)
-            return err_set(e, ERR_FORMAT, "it has more rows than can be");
+            return err_set(e, ERR_FORMAT, "the metadata at its end are damaged: more rows than can be");
         m->rows += g.rows;
     }
     return 0;
@@ -157,10 +159,13 @@ static int read_meta(struct parquet_meta *m, struct span bytes, uint64_t end, st
 {
     const uint8_t *p = (const uint8_t *)bytes.p;
     struct thrift t = {.p = p, .end = p + bytes.n};
+    int64_t rows = -1;
 
     for (int id = 0; (id = thrift_field(&t, id)) > 0;) {
         if (id == 2 && !m->root)
             TRY(parquet_schema_read(m, &t, e));
+        else if (id == 3)
+            rows = thrift_int(&t);
         else if (id == 4)
             TRY(read_groups(m, &t, end, e));
         else if (id == 8)
@@ -170,7 +175,12 @@ static int read_meta(struct parquet_meta *m, struct span bytes, uint64_t end, st
         else
             thrift_skip(&t);
     }
-    return t.bad || !m->root ? err_set(e, ERR_FORMAT, "the metadata at its end are damaged") : 0;
+    if (t.bad || !m->root)
+        return err_set(e, ERR_FORMAT, "the metadata at its end are damaged");
+    if (rows < 0 || (uint64_t)rows != m->rows)
+        return err_set(e, ERR_FORMAT, "the metadata at its end are damaged: %" PRId64 " rows, in %zu row groups %" PRIu64, rows,
+                       m->n_groups, m->rows);
+    return 0;
 }
 
 int parquet_meta_read(struct parquet_meta *m, const struct parquet_source *s, struct err *e)

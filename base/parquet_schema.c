@@ -198,10 +198,11 @@ static int next_element(struct schema *s, struct element *x)
         return err_set(s->e, ERR_FORMAT, "the schema ends within a group");
     s->left--;
     read_element(s->t, x);
-    if (s->t->bad || x->children < 0 || (size_t)x->children > s->left || x->repetition < 0 || x->repetition > REPEATED)
+    if (s->t->bad || !x->name.p || x->children < 0 || (size_t)x->children > s->left || x->repetition < 0 ||
+        x->repetition > REPEATED)
         return err_set(s->e, ERR_FORMAT, "the schema is damaged");
     if (!utf8_valid(x->name))
-        return err_set(s->e, ERR_FORMAT, "the name of a column is no UTF-8");
+        return err_set(s->e, ERR_FORMAT, "the schema is damaged: the name of a column is no UTF-8");
     return 0;
 }
 
@@ -277,12 +278,14 @@ static int read_node(struct schema *s, int depth, int def, int rep, struct parqu
 }
 
 /* Two columns of one name would be two equal keys of an object. */
-static int check_names(const struct parquet_node *root, struct err *e)
+static int check_names(const struct parquet_node *n, struct err *e)
 {
-    for (const struct parquet_node *a = root->child; a; a = a->next)
-        for (const struct parquet_node *b = a->next; b; b = b->next)
+    for (const struct parquet_node *a = n->child; a; a = a->next) {
+        TRY(check_names(a, e));
+        for (const struct parquet_node *b = a->next; b && n->shape == PARQUET_STRUCT; b = b->next)
             if (span_eq(a->name, b->name))
                 return err_set(e, ERR_FORMAT, "two columns are named '%.*s'", PARQUET_NAME(a));
+    }
     return 0;
 }
 
@@ -301,6 +304,8 @@ int parquet_schema_read(struct parquet_meta *m, struct thrift *t, struct err *e)
     if (x.children == 0)
         return err_set(e, ERR_FORMAT, "it has no columns");
     TRY(read_children(&s, 0, m->root, x.children, 0, 0));
+    if (s.left)
+        return err_set(e, ERR_FORMAT, "the schema is damaged: %zu elements of it are in no group", s.left);
     m->root->n_leaves = m->n_leaves;
     return check_names(m->root, e);
 }

@@ -321,6 +321,13 @@ static bool next_split(struct parquet_values *v, struct span *out)
     return true;
 }
 
+static struct span dictionary_value(const struct parquet_dictionary *d, uint32_t i)
+{
+    if (d->length)
+        return (struct span){(const char *)d->p + i * d->length, d->length};
+    return (struct span){(const char *)d->p + d->at[i] + 4, parquet_load32(d->p + d->at[i])};
+}
+
 int parquet_values_next(struct parquet_values *v, struct span *out, struct err *e)
 {
     uint32_t i;
@@ -340,7 +347,7 @@ int parquet_values_next(struct parquet_values *v, struct span *out, struct err *
             return err_set(e, ERR_FORMAT, "value %" PRIu64 " of it is number %" PRIu32 " of a dictionary of %zu", v->at, i,
                            v->dictionary ? v->dictionary->n : 0);
         if (good)
-            *out = v->dictionary->value[i];
+            *out = dictionary_value(v->dictionary, i);
     }
     if (v->made.failed)
         return err_set(e, ERR_NOMEM, "out of memory for a value");
@@ -348,19 +355,45 @@ int parquet_values_next(struct parquet_values *v, struct span *out, struct err *
     return good ? 0 : err_set(e, ERR_FORMAT, "its values end, or make no sense, after %" PRIu64 " of them", v->at - 1);
 }
 
+/* Whether anything but zeros, with which fastparquet fills its pages up, stands at [p, end). */
+static bool anything(const uint8_t *p, const uint8_t *end)
+{
+    while (p < end && *p == 0)
+        p++;
+    return p < end;
+}
+
+bool parquet_values_more(const struct parquet_values *v)
+{
+    switch (v->encoding) {
+    case PARQUET_PLAIN: return anything(v->type == PARQUET_BOOLEAN ? v->p + (v->at + 7) / 8 : v->p, v->end);
+    case PARQUET_DELTA: return v->lengths.left;
+    case PARQUET_DELTA_BYTES: return v->prefixes.left || v->lengths.left || anything(v->p, v->end);
+    case PARQUET_DELTA_LENGTH: return v->lengths.left || anything(v->p, v->end);
+    case PARQUET_BYTE_STREAM_SPLIT: return v->at < (uint64_t)(v->end - v->p) / v->length;
+    default: return false; /* runs: DuckDB fills them up to 256 values */
+    }
+}
+
 int parquet_dictionary_read(struct parquet_dictionary *d, const struct parquet_node *leaf, size_t n, const uint8_t *p,
                             size_t bytes, struct err *e)
 {
     struct parquet_values v = {0};
     size_t least = leaf->type == PARQUET_BYTES ? 4 : fixed_length(leaf);
+    struct span value;
 
-    d->n = 0;
+    *d = (struct parquet_dictionary){.p = p, .length = fixed_length(leaf), .at = d->at, .cap = d->cap};
     if (leaf->type == PARQUET_BOOLEAN || n > bytes / least)
         return err_set(e, ERR_FORMAT, "a dictionary of %zu values does not fit into %zu bytes", n, bytes);
-    if (mem_grow(&d->value, &d->cap, n, sizeof *d->value) < 0)
+    if (d->length == 0 && mem_grow(&d->at, &d->cap, n, sizeof *d->at) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a dictionary");
     TRY(parquet_values_start(&v, PARQUET_PLAIN, leaf, p, bytes, NULL, e));
-    for (; d->n < n; d->n++)
-        TRY(parquet_values_next(&v, &d->value[d->n], e));
+    for (; d->length == 0 && d->n < n; d->n++) {
+        d->at[d->n] = (uint32_t)(v.p - p);
+        TRY(parquet_values_next(&v, &value, e));
+    }
+    d->n = n;
+    if (d->length == 0 ? v.p != v.end : n * d->length != bytes)
+        return err_set(e, ERR_FORMAT, "a dictionary of %zu values does not fill its %zu bytes", n, bytes);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/http.h"
 #include "base/s3_settings.h"
 #include "base/s3_sign.h"
 
@@ -65,7 +66,7 @@ static int keys_now(struct s3_keys *k, struct err *e)
     }
     if (k->access[0])
         prctl(PR_SET_DUMPABLE, 0);
-    memset(&s, 0, sizeof s);
+    explicit_bzero(&s, sizeof s);
     return rc;
 }
 
@@ -139,17 +140,19 @@ int s3_find(struct s3_object **out, const char *address, struct err *e)
 
     *out = NULL;
     if (!is_bucket(bucket) || !is_path(span_of(key)))
-        return err_set(e, ERR_ARG, "'%.200s' is no address of an object: s3://BUCKET/KEY", address);
+        return err_set(e, ERR_ARG, "'%.*s' is no address of an object: s3://BUCKET/KEY", http_name_length(address), address);
     o = calloc(1, sizeof *o);
     if (!o)
         return err_set(e, ERR_NOMEM, "out of memory for an address");
     rc = s3_settings_read(&settings, e);
     if (rc == 0 && !is_endpoint(settings.endpoint))
-        rc = err_set(e, ERR_ARG, "s3: the endpoint '%.200s' is no address of a host", settings.endpoint);
+        rc = err_set(e, ERR_ARG, "s3: the endpoint '%.200s' is no address of a host, or one with a user",
+                     http_bare(settings.endpoint));
     if (rc == 0 && !is_region(settings.region))
         rc = err_set(e, ERR_ARG, "s3: '%.60s' is no region", settings.region);
     if (rc == 0 && put_url(o, &settings, bucket, key) < 0)
         rc = err_set(e, ERR_NOMEM, "out of memory for an address");
+    explicit_bzero(&settings.keys, sizeof settings.keys);
     if (rc < 0)
         s3_free(o);
     else
@@ -204,7 +207,7 @@ int s3_headers(struct s3_object *o, const char *method, const char *query, const
     if (rc == 0)
         rc = buf_printf(b, "Authorization: %.*s", (int)signature.n, signature.p) < 0 || buf_putc(b, '\0') < 0 ? ERR_NOMEM : 0;
     buf_free(&signature);
-    memset(&k, 0, sizeof k);
+    explicit_bzero(&k, sizeof k);
     return rc == ERR_NOMEM ? err_set(e, ERR_NOMEM, "out of memory for a request") : rc;
 }
 

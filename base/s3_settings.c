@@ -150,8 +150,10 @@ int s3_settings_read(struct s3_settings *s, struct err *e)
         rc = read_file("AWS_SHARED_CREDENTIALS_FILE", "credentials", &credentials, e);
     if (rc == 0)
         rc = read_profile(s, buf_span(&config), buf_span(&credentials), e);
+    if (config.n)
+        explicit_bzero(config.p, config.n);
     if (credentials.n)
-        memset(credentials.p, 0, credentials.n);
+        explicit_bzero(credentials.p, credentials.n);
     buf_free(&config);
     buf_free(&credentials);
     return rc;

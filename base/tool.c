@@ -12,6 +12,7 @@
 
 #include "base/failure.h"
 #include "base/file.h"
+#include "base/http.h"
 #include "base/log.h"
 #include "base/limits.h"
 #include "base/progress.h"
@@ -260,7 +261,7 @@ static int take_endpoint(const struct tool *t, struct err *e)
     if (!url)
         return 0;
     if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
-        return err_set(e, ERR_ARG, "--endpoint-url: '%s' begins with neither https:// nor http://", url);
+        return err_set(e, ERR_ARG, "--endpoint-url: '%s' begins with neither https:// nor http://", http_bare(url));
     return setenv("AWS_ENDPOINT_URL_S3", url, 1) < 0 ? err_set(e, ERR_NOMEM, "out of memory") : 0;
 }
 

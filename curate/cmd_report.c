@@ -1,5 +1,6 @@
 /* quern report: a page about what was kept and dropped. */
 #include "base/file.h"
+#include "base/http.h"
 #include "base/tool.h"
 #include "curate/stream/file_list.h"
 #include "curate/report/curves.h"
@@ -125,7 +126,8 @@ int main(int argc, char **argv)
     int code, n = tool_begin(&t, opts, argc, argv, &code);
 
     if (n > 0)
-        code = tool_usage(&t, "'%s' is no option: name files with --stats, --rejects, --input or --docs", argv[1]);
+        code = tool_usage(&t, "'%.*s' is no option: name files with --stats, --rejects, --input or --docs",
+                          http_is_address(argv[1]) ? http_name_length(argv[1]) : (int)strlen(argv[1]), argv[1]);
     else if (n == 0)
         code = run(&t, &a, &conf);
     opt_lists_free(opts);

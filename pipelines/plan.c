@@ -140,8 +140,10 @@ static int check_inputs(const struct plan *p, struct err *e)
     if (!p->n_inputs)
         return err_set(e, ERR_ARG, "the plan has no input");
     for (int i = 0; i < p->n_inputs; i++) {
-        if (http_is_address(p->input[i])) /* that it is there is seen when it is read, its state kept with what was made of it */
+        if (http_is_address(p->input[i])) { /* whether it is there is seen when it is read */
+            TRY(http_check(p->input[i], e));
             continue;
+        }
         if (stat(p->input[i], &st) < 0 || access(p->input[i], R_OK) < 0)
             return err_sys(e, ERR_IO, "cannot open '%s'", p->input[i]);
         if (!S_ISREG(st.st_mode) && !(p->source.kind.source && S_ISDIR(st.st_mode)))

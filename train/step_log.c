@@ -28,7 +28,8 @@ int step_log_open(struct step_log **out, const struct train_config *c, struct er
     if (!c->log_file && !c->tensorboard)
         return 0;
     if (c->log_file && http_is_address(c->log_file))
-        return err_set(e, ERR_ARG, "--log-file: '%s' is an address; lines are appended to a file here", c->log_file);
+        return err_set(e, ERR_ARG, "--log-file: '%.*s' is an address; lines are appended to a file here",
+                       http_name_length(c->log_file), c->log_file);
     log = calloc(1, sizeof *log);
     if (!log)
         return err_set(e, ERR_NOMEM, "out of memory");

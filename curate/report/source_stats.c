@@ -27,6 +27,17 @@ void source_stats_free(struct source_stats *s)
 
 /* ---- one document: strings (domain, day, dump, file, licence, robots), kind, TDM ---- */
 
+/* A name in small letters. */
+static int put_small(struct span s, struct buf *note)
+{
+    char small[SOURCE_NAME_BYTES];
+
+    s.n = s.n <= sizeof small ? s.n : 0;
+    for (size_t i = 0; i < s.n; i++)
+        small[i] = ascii_is_upper((unsigned char)s.p[i]) ? (char)(s.p[i] | 0x20) : s.p[i];
+    return note_put_string(note, (struct span){small, s.n});
+}
+
 /* What stands under a key of `source`; nothing where it is longer than any name. */
 static int put_field(struct doc *d, const char *key, struct buf *note)
 {
@@ -42,26 +53,39 @@ static int put_domain(struct doc *d, struct span host, struct buf *note)
     struct url_host h;
 
     url_host(doc_string(d, "url"), &h);
-    return note_put_string(note, h.registered.n && h.registered.n <= SOURCE_NAME_BYTES ? h.registered : host);
+    return put_small(h.registered.n && h.registered.n <= SOURCE_NAME_BYTES ? h.registered : host, note);
 }
 
-static bool is_day(struct span s)
+/* The day that a time begins with, 2024-05-21 or, as in an ARC, 20240521, as the former.  False: there is none. */
+static bool get_day(struct span s, char day[SOURCE_DAY_BYTES])
 {
-    for (size_t i = 0; i < SOURCE_DAY_BYTES; i++)
-        if (s.n <= i || (i == 4 || i == 7 ? s.p[i] != '-' : !ascii_is_digit((unsigned char)s.p[i])))
+    bool compact = s.n >= 8 && s.p[4] != '-';
+    size_t at = 0;
+
+    for (size_t i = 0; i < SOURCE_DAY_BYTES; i++) {
+        bool dash = i == 4 || i == 7;
+
+        if (dash && compact)
+            day[i] = '-';
+        else if (at < s.n && (dash ? s.p[at] == '-' : ascii_is_digit((unsigned char)s.p[at])))
+            day[i] = s.p[at++];
+        else
             return false;
-    return true;
+    }
+    return memcmp(day + 5, "01", 2) >= 0 && memcmp(day + 5, "12", 2) <= 0 && memcmp(day + 8, "01", 2) >= 0 &&
+           memcmp(day + 8, "31", 2) <= 0;
 }
 
 /* The day of the crawl: a `date` beside `source` is when the page says it was written. */
 static int put_day(struct doc *d, struct buf *note)
 {
     struct span source = doc_raw(d, "source"), s;
+    char day[SOURCE_DAY_BYTES];
 
     TRY(doc_source(d, "date", &s));
     if (!s.n || !source.n || s.p < source.p || s.p >= source.p + source.n)
         s = doc_string(d, "crawled");
-    return note_put_string(note, (struct span){s.p, is_day(s) ? SOURCE_DAY_BYTES : 0});
+    return note_put_string(note, (struct span){day, get_day(s, day) ? SOURCE_DAY_BYTES : 0});
 }
 
 static int put_license(struct doc *d, struct buf *note)
@@ -89,14 +113,15 @@ static enum source_kind kind_of(struct doc *d)
 
 int source_note(struct doc *d, struct span host, struct buf *note)
 {
-    struct span tdm;
+    struct span tdm, robots;
 
     TRY(put_domain(d, host, note));
     TRY(put_day(d, note));
     TRY(put_field(d, "dump", note));
     TRY(put_field(d, "file", note));
     TRY(put_license(d, note));
-    TRY(put_field(d, "robots", note));
+    TRY(doc_source(d, "robots", &robots));
+    TRY(put_small(robots, note));
     TRY(doc_source(d, "tdm_reservation", &tdm));
     TRY(buf_putc(note, (char)kind_of(d)));
     return buf_putc(note, (char)(span_is(tdm, "1") ? TDM_RESERVED : span_is(tdm, "0") ? TDM_NOT_RESERVED : TDM_NOT_SAID));

@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/ascii.h"
+
 void doc_init(struct doc *d, struct arena *arena)
 {
     *d = (struct doc){.arena = arena};
@@ -203,6 +205,12 @@ int doc_source(struct doc *d, const char *key, struct span *text)
         raw = member(source, key);
     if (!raw.p)
         raw = doc_raw(d, key);
+    if (raw.n && (ascii_is_digit((unsigned char)raw.p[0]) || raw.p[0] == '-')) { /* blanks may follow */
+        while (strchr(" \t\r\n", raw.p[raw.n - 1]))
+            raw.n--;
+        *text = raw;
+        return 0;
+    }
     if (!raw.n || raw.p[0] != '"')
         return 0;
     raw.n = string_end(raw, 0);

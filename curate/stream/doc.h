@@ -46,8 +46,9 @@ struct span doc_raw(struct doc *d, const char *key);
 /* The decoded text of a string field, in the arena; p is NULL if there is none or
  * it is no string. */
 struct span doc_string(struct doc *d, const char *key);
-/* The decoded text of a string in the object `source`, which says where a document came from; of a document without that
- * object, or that has it not there, of the field itself, as quern wrote it before.  p NULL: none.  ERR_NOMEM. */
+/* The decoded text of a string, or a number as it stands, in the object `source`, which says where a document came from; of
+ * a document without that object, or that has it not there, of the field itself, as quern wrote it before.  p NULL: none.
+ * ERR_NOMEM. */
 int doc_source(struct doc *d, const char *key, struct span *text);
 /* Sets a field: in place if it is there, else behind the others.  The bytes are
  * copied.  Setting "text" or "id" also sets d->text or d->id.  ERR_NOMEM. */

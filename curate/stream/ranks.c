@@ -15,7 +15,8 @@ int ranks_share(const struct comm *c, char *const *inputs, int n, int *first, in
         return err_set(e, ERR_ARG, "several ranks need input files, not standard input");
     for (int i = 0; i < n; i++) {
         if (http_is_address(inputs[i]))
-            return err_set(e, ERR_UNSUPPORTED, "'%s' is an address; several ranks need files", inputs[i]);
+            return err_set(e, ERR_UNSUPPORTED, "'%.*s' is an address; several ranks need files", http_name_length(inputs[i]),
+                           inputs[i]);
         if (stat(inputs[i], &st) < 0)
             return err_sys(e, ERR_IO, "cannot open '%s'", inputs[i]);
         if (!S_ISREG(st.st_mode))

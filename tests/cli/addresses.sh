@@ -155,6 +155,26 @@ here 'kept documents' quern curate plan.yaml --keep
 # shellcheck disable=SC2086
 status 'a log in S3' 2 quern train --data-path a_text_document $tiny --log-file s3://bucket/log
 has 'has to be a file' err "'s3://bucket/log' is an address; lines are appended to a file here"
+# a password in an address is refused wherever the address stands, before any work, and no message has it
+password() { # NAME COMMAND...
+    status "a password: $1" 2 "${@:2}"
+    absent 'is in no message' "$(grep -l password9 out err)"
+}
+user=user:password9@store.example.org
+printf 'input: https://%s/d.jsonl\noutput: o.jsonl\nstages:\n  - clean\n' $user >secret.yaml
+password 'read' quern clean -q https://$user/d.jsonl
+password 'an object' quern clean -q s3://$user/d.jsonl
+password 'written' quern clean -q d.jsonl -o https://$user/o.jsonl
+password 'an object that is written' quern clean -q d.jsonl -o s3://$user/o.jsonl
+password 'an endpoint' quern clean -q --endpoint-url https://$user s3://bucket/d.jsonl
+password 'an endpoint without scheme' quern clean -q --endpoint-url $user s3://bucket/d.jsonl
+password 'an endpoint in the environment' env AWS_ENDPOINT_URL_S3=$user quern clean -q s3://bucket/d.jsonl
+password 'a plan that is checked' quern curate --check secret.yaml
+password 'a plan' quern curate secret.yaml
+password 'a dataset' quern dataset info https://$user/x
+# shellcheck disable=SC2086
+password 'a log' quern train --data-path a_text_document $tiny --log-file https://$user/log
+password 'a report' quern report https://$user/x
 quern dedup exact -q --index e.index d.jsonl >/dev/null
 quern dedup fuzzy -q --index f.index d.jsonl >/dev/null
 quern dedup exact -q --against d.jsonl dclm.parquet >want

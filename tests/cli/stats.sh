@@ -75,6 +75,19 @@ cat >sources.jsonl <<'END'
 {"id":"3","url":"http://10.0.0.1/","text":"Vier und","crawled":"2023-12-01T00:00:00Z","tdm_reservation":"0"}
 {"id":"4","text":"Five","source":{"date":"last year"}}
 END
+# An ARC's day, capitals in a host and in directives, a number; a month that there is none of.
+cat >others.jsonl <<'END'
+{"id":"1","url":"http://WWW.Example.ORG/","text":"One","source":{"date":"20080430204825","robots":"NOINDEX","tdm_reservation": 1 }}
+{"id":"2","url":"http://example.org/","text":"Two","source":{"date":"2021-13-45T00:00:00Z","robots":"noindex"},"tdm_reservation":0}
+END
+check 'of other forms' quern stats --sources --json others.jsonl
+has 'a domain is one' out '"domains":{"different":1,'
+has 'a day of an ARC' out '"crawled":{"first":"2008-04-30","last":"2008-04-30","months":[{"month":"","documents":1,"bytes":3,"characters":3,"words":1},{"month":"2008-04","documents":1,'
+has 'a directive is one' out '"robots":{"different":1,"missed":0,"top":[{"directive":"noindex","documents":2,'
+has 'numbers' out '"tdm_reservation":{"reserved":{"documents":1,"bytes":3,"characters":3,"words":1},"not_reserved":{"documents":1,'
+printf 'rights:\n  noindex: off\n' >rights.yaml
+check 'the filter sees the number too' quern filter -q --preset rights --config rights.yaml others.jsonl
+equal 'it keeps the other' "$(grep -o '"id":"[0-9]"' out)" '"id":"2"'
 check 'sources' quern stats --sources --json sources.jsonl
 has 'sizes by language' out '"languages":{"different":3,"missed":0,"top":[{"lang":"","documents":2,"bytes":12,"characters":12,"words":3},{"lang":"en",'
 has 'registered domains, of which the largest tenth' out '"domains":{"different":2,"missed":0,"top_tenth":{"domains":1,"documents":2,"bytes":11,"characters":11,"words":3,"share":0.4782608695652174,"list":[{"domain":"example.co.uk","documents":2,"bytes":11,"characters":11,"words":3,"share":0.4782608695652174}]}}'

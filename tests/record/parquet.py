@@ -180,6 +180,9 @@ for version in "1.0", "2.0":
         dictionary_pagesize_limit=1500,
     )
 
+# ---- no rows: a row group whose columns are at offset 0 ----
+write("empty", few.slice(0, 0))
+
 # ---- codecs ----
 documents = pa.table({"text": [text(draw.randint(1, 60)) for _ in range(40)], "id": ["doc-%d" % i for i in range(40)]})
 pq.write_table(documents, at("brotli.parquet"), compression="brotli")
