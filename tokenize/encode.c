@@ -127,7 +127,7 @@ static uint64_t ask_whole(const struct tokenizer *t, const uint8_t *p, size_t n)
     return t->whole_first ? vocab_ask(&t->vocab, (struct span){(const char *)p, n}) : 0;
 }
 
-/* Merges n words; as long as a rank file's pairs are not there, the first ones without them.  0 or an error. */
+/* Merges n words; as long as the pairs are not there, the first ones without them.  0 or an error. */
 static int merge_words(struct encoder *enc, struct bpe_word *words, size_t n)
 {
     const struct tokenizer *t = enc->t;
@@ -137,7 +137,7 @@ static int merge_words(struct encoder *enc, struct bpe_word *words, size_t n)
         enc->merged += words[i].n;
     if (!ranks_derived(t) && enc->merged < BY_BYTES) {
         for (size_t i = 0; i < n; i++)
-            ranks_encode_word(&t->bpe, &t->vocab, &words[i]);
+            ranks_encode_word(t, &words[i]);
         return 0;
     }
     enc->merged = BY_BYTES;

@@ -269,7 +269,7 @@ static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
     }
     if (trie_is_empty(&c->symbols))
         return err_set(e, ERR_FORMAT, "it has no pieces for text");
-    TRY(bpe_begin(&t->bpe, e));
+    TRY(bpe_begin(&t->bpe, t->vocab.used, e));
     c->first_virtual = t->vocab.n;
     if (joins)
         TRY(chars_add_pairs(c, &t->bpe, &t->vocab, m->scores, e));

@@ -8,26 +8,40 @@
 struct ranks_later {
     pthread_mutex_t lock;
     struct tokenizer *t;
-    int rc;       /* of deriving them */
-    bool derived; /* atomic */
+    uint8_t *left;     /* of merges; NULL: they are ranks */
+    uint32_t n, first; /* merges, and the token of the first one */
+    int rc;            /* of deriving them */
+    bool derived;      /* atomic */
 };
 
-int ranks_later_begin(struct tokenizer *t, struct err *e)
+int merges_later_begin(struct tokenizer *t, uint32_t n, uint32_t first, uint8_t *left, struct err *e)
 {
     struct ranks_later *x = calloc(1, sizeof *x);
 
-    if (!x)
+    if (!x) {
+        free(left);
         return err_set(e, ERR_NOMEM, "out of memory for a tokenizer");
+    }
     pthread_mutex_init(&x->lock, NULL);
     x->t = t;
+    x->left = left;
+    x->n = n;
+    x->first = first;
     t->later = x;
     return 0;
 }
 
+int ranks_later_begin(struct tokenizer *t, struct err *e)
+{
+    return merges_later_begin(t, 0, 0, NULL, e);
+}
+
 void ranks_later_free(struct ranks_later *x)
 {
-    if (x)
+    if (x) {
         pthread_mutex_destroy(&x->lock);
+        free(x->left);
+    }
     free(x);
 }
 
@@ -36,11 +50,32 @@ bool ranks_derived(const struct tokenizer *t)
     return !t->later || __atomic_load_n(&t->later->derived, __ATOMIC_ACQUIRE);
 }
 
-static int derive(struct tokenizer *t, struct err *e)
+static int add_merges(struct tokenizer *t, const struct ranks_later *x, struct err *e)
 {
-    TRY(bpe_add_ranks(&t->bpe, &t->vocab, e));
+    struct merge_batch batch = {.n = 0};
+    struct buf scratch = {0};
+    int rc = 0;
+
+    t->likely = x->first;
+    for (uint32_t i = 0; i < x->n && rc == 0; i++) {
+        struct span s = vocab_get(&t->vocab, x->first + i);
+        struct span left = {s.p, x->left[i]}, right = {s.p + x->left[i], s.n - x->left[i]};
+        if (s.n <= MERGE_ROOM)
+            rc = merge_batch_put(t, &batch, left, right, i, &scratch, e);
+        else if ((rc = merge_batch_add(t, &batch, &scratch, e)) == 0)
+            rc = format_add_merge(t, left, right, 0, i, &scratch, e);
+    }
+    if (rc == 0)
+        rc = merge_batch_add(t, &batch, &scratch, e);
+    buf_free(&scratch);
+    return rc;
+}
+
+static int derive(struct tokenizer *t, const struct ranks_later *x, struct err *e)
+{
+    TRY(x->left ? add_merges(t, x, e) : bpe_add_ranks(&t->bpe, &t->vocab, e));
     TRY(bpe_finish(&t->bpe, &t->vocab, e));
-    return bpe_check_cuts(&t->bpe, &t->vocab, e);
+    return t->whole_first ? bpe_check_cuts(&t->bpe, &t->vocab, e) : 0;
 }
 
 int tokenizer_prepare(const struct tokenizer *t, struct err *e)
@@ -52,7 +87,7 @@ int tokenizer_prepare(const struct tokenizer *t, struct err *e)
         return 0;
     pthread_mutex_lock(&x->lock);
     if (!x->derived && x->rc == 0) {
-        x->rc = derive(x->t, e);
+        x->rc = derive(x->t, x, e);
         __atomic_store_n(&x->derived, x->rc == 0, __ATOMIC_RELEASE);
     }
     rc = x->rc;
@@ -60,15 +95,19 @@ int tokenizer_prepare(const struct tokenizer *t, struct err *e)
     return rc < 0 ? err_set(e, rc, "out of memory for merges") : 0;
 }
 
-/* The rank of the token that w has from its byte `from` to `to`; BPE_NO_BYTE: it is none. */
-static uint32_t rank_of(const struct vocab *v, const struct bpe_word *w, uint8_t from, uint8_t to)
+/* The token that w's tokens at at[0] and at[1] become, which is their rank, too; BPE_NO_BYTE: none. */
+static uint32_t rank_of(const struct tokenizer *t, const struct bpe_word *w, const uint8_t *at)
 {
-    int64_t id = vocab_find_own(v, (struct span){(const char *)w->p + from, (size_t)(to - from)});
+    const struct ranks_later *x = t->later;
+    struct span s = {(const char *)w->p + at[0], (size_t)(at[2] - at[0])};
+    int64_t id = x->left ? vocab_find(&t->vocab, s) : vocab_find_own(&t->vocab, s);
 
+    if (x->left && (id < x->first || id - x->first >= x->n || x->left[id - x->first] != at[1] - at[0]))
+        return BPE_NO_BYTE;
     return id < 0 ? BPE_NO_BYTE : (uint32_t)id;
 }
 
-void ranks_encode_word(const struct bpe *b, const struct vocab *v, struct bpe_word *w)
+void ranks_encode_word(const struct tokenizer *t, struct bpe_word *w)
 {
     uint8_t at[BPE_SHORT + 1]; /* where the tokens so far begin, and the end */
     uint32_t rank[BPE_SHORT];  /* of each and the next one together */
@@ -77,9 +116,9 @@ void ranks_encode_word(const struct bpe *b, const struct vocab *v, struct bpe_wo
     for (size_t i = 0; i <= n; i++)
         at[i] = (uint8_t)i;
     for (size_t i = 0; i < n; i++)
-        w->ids[i] = b->byte_id[w->p[i]];
+        w->ids[i] = t->bpe.byte_id[w->p[i]];
     for (size_t i = 0; i + 1 < n; i++)
-        rank[i] = rank_of(v, w, at[i], at[i + 2]);
+        rank[i] = rank_of(t, w, at + i);
     for (; n > 1; n--) {
         low = 0;
         for (size_t i = 1; i + 1 < n; i++)
@@ -91,9 +130,9 @@ void ranks_encode_word(const struct bpe *b, const struct vocab *v, struct bpe_wo
         memmove(at + low + 1, at + low + 2, n - low - 1);
         memmove(rank + low, rank + low + 1, (n - low - 2) * sizeof *rank);
         if (low + 2 < n)
-            rank[low] = rank_of(v, w, at[low], at[low + 2]);
+            rank[low] = rank_of(t, w, at + low);
         if (low)
-            rank[low - 1] = rank_of(v, w, at[low - 1], at[low + 1]);
+            rank[low - 1] = rank_of(t, w, at + low - 1);
     }
     w->count = (uint32_t)n;
 }

@@ -187,17 +187,28 @@ int tokenizer_open_sentencepiece(struct tokenizer **out, const char *name, struc
     return finish(out, t, NULL, s, format_read_sentencepiece(t, name, model, s->pattern, e), e);
 }
 
-void tokenizer_close(struct tokenizer *t)
+/* Frees what t has. */
+static void empty(struct tokenizer *t)
 {
-    if (!t)
-        return;
     vocab_free(&t->vocab);
     bpe_free(&t->bpe);
     ranks_later_free(t->later);
     split_free(&t->split);
     added_free(&t->added);
     rules_free(t->rules);
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+    if (t)
+        empty(t);
     free(t);
+}
+
+void tokenizer_clear(struct tokenizer *t)
+{
+    empty(t);
+    *t = (struct tokenizer){.spm_version = t->spm_version, .specials_given = t->specials_given};
 }
 
 uint32_t tokenizer_vocab_size(const struct tokenizer *t)
