@@ -9,7 +9,7 @@
 enum {
     CUTS = 1024,
     LATE = 64,
-    BY_BYTES = 1 << 14 /* an encoder merges before it wants a rank file's pairs: that takes much less time than these */
+    BY_BYTES = 1 << 14 /* an encoder merges before it wants pairs that wait: that takes much less time than these */
 };
 
 /* Pieces that were not found at the first look and are merged together: their ids go in where they are missing. */
@@ -127,22 +127,33 @@ static uint64_t ask_whole(const struct tokenizer *t, const uint8_t *p, size_t n)
     return t->whole_first ? vocab_ask(&t->vocab, (struct span){(const char *)p, n}) : 0;
 }
 
-/* Merges n words; as long as the pairs are not there, the first ones without them.  0 or an error. */
+/* Merges n words, of whose bytes or characters all is known; as long as the pairs are not there, the first ones without
+ * them.  0 or an error. */
 static int merge_words(struct encoder *enc, struct bpe_word *words, size_t n)
 {
     const struct tokenizer *t = enc->t;
+    const struct chars *chars = t->rules && t->rules->model == MODEL_CHARS ? &t->rules->chars : NULL;
     struct err e;
 
     for (size_t i = 0; i < n; i++)
         enc->merged += words[i].n;
     if (!ranks_derived(t) && enc->merged < BY_BYTES) {
-        for (size_t i = 0; i < n; i++)
-            ranks_encode_word(t, &words[i]);
+        for (size_t i = 0; i < n; i++) {
+            if (!chars) {
+                ranks_encode_word(t, &words[i]);
+                continue;
+            }
+            chars_begin_word(chars, &t->vocab, &words[i]);
+            ranks_join_word(t, &words[i]);
+        }
         return 0;
     }
     enc->merged = BY_BYTES;
     TRY(tokenizer_prepare(t, &e));
-    bpe_encode_words(&t->bpe, words, n);
+    if (chars)
+        chars_encode_words(chars, &t->bpe, &t->vocab, words, n);
+    else
+        bpe_encode_words(&t->bpe, words, n);
     return 0;
 }
 
@@ -161,9 +172,10 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
     if (id >= 0) {
         ids[0] = (uint32_t)id;
         count = 1;
-    } else if (t->rules && t->rules->model != MODEL_BYTES) {
+    } else if (t->rules && t->rules->model != MODEL_BYTES && (n > BPE_SHORT || ranks_derived(t))) {
+        TRY(tokenizer_prepare(t, &e));
         count = rules_encode(t, &enc->rules, &enc->scratch, p, n, ids);
-    } else if (!bpe_has_bytes(&t->bpe, p, n)) {
+    } else if ((!t->rules || t->rules->model == MODEL_BYTES) && !bpe_has_bytes(&t->bpe, p, n)) {
         return ERR_FORMAT;
     } else if (n <= BPE_SHORT) {
         struct bpe_word w = {.p = p, .ids = ids, .n = (uint32_t)n};
@@ -194,10 +206,7 @@ static int merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
         else
             new[left++] = *w;
     }
-    if (enc->t->rules && enc->t->rules->model == MODEL_CHARS)
-        chars_encode_words(&enc->t->rules->chars, &enc->t->bpe, &enc->t->vocab, new, left);
-    else
-        TRY(merge_words(enc, new, left));
+    TRY(merge_words(enc, new, left));
     for (size_t i = 0, k = 0; i < n; i++) {
         struct bpe_word *w = late[i];
         if (w->count)

@@ -86,29 +86,42 @@ static int read_merge(struct hf_rows *rows, size_t i, bool mapped, struct buf *b
     return 0;
 }
 
-/* Reads the merges of which each makes the next token, as far as that is how they are; *left: where tokens fall in two.  1: all
- * are so. */
-static int note_merges(struct tokenizer *t, struct hf_rows *rows, uint8_t *cuts, uint32_t *first, struct buf *bytes, struct err *e)
+/* The token that the next merge makes: it is mostly the one before or the next. */
+static int64_t find_made(const struct vocab *v, struct span token, int64_t before)
+{
+    for (uint32_t id = (uint32_t)before; before >= 0 && id < before + 2; id++)
+        if (vocab_is_there(v, id) && span_eq(vocab_get(v, id), token))
+            return id;
+    return vocab_find(v, token);
+}
+
+/* A merge that joins a token for a byte is no such. */
+static bool is_byte_token(struct span s)
+{
+    return s.n == 6 && memcmp(s.p, "<0x", 3) == 0;
+}
+
+/* Reads merges that are in the order of what they make, as far as they are: 1: all are. */
+static int note_merges(struct tokenizer *t, struct hf_rows *rows, bool mapped, uint32_t *made, struct buf *bytes, struct err *e)
 {
     enum { AHEAD = 32 };
     uint64_t asked[AHEAD][2];
-    struct span left, right, token;
+    struct span left, right;
+    int64_t id = -1, before;
     size_t n = rows->n;
 
     for (size_t i = 0; i < n + AHEAD; i++) {
-        if (i >= AHEAD && !(vocab_may_have(&t->vocab, asked[i % AHEAD][0]) && vocab_may_have(&t->vocab, asked[i % AHEAD][1])))
+        if (i >= AHEAD &&
+            !(vocab_may_have(&t->vocab, asked[i % AHEAD][0]) && vocab_may_have(&t->vocab, asked[i % AHEAD][1])))
             return 0;
-        if (i >= n) {
-            asked[i % AHEAD][0] = asked[i % AHEAD][1] = asked[(n - 1) % AHEAD][0];
+        if (i >= n)
             continue;
-        }
-        TRY(read_merge(rows, i, true, bytes, &left, &right, e));
-        if (i == 0)
-            *first = (uint32_t)vocab_find(&t->vocab, buf_span(bytes)); /* none: nothing is there */
-        token = vocab_get(&t->vocab, *first + (uint32_t)i);
-        if (!token.p || !span_eq(token, buf_span(bytes)) || left.n > UINT8_MAX)
+        TRY(read_merge(rows, i, mapped, bytes, &left, &right, e));
+        before = id;
+        id = find_made(&t->vocab, buf_span(bytes), before);
+        if (id < 0 || id < before || left.n > UINT8_MAX || right.n > UINT8_MAX || (!mapped && (is_byte_token(left) || is_byte_token(right))))
             return 0;
-        cuts[i] = (uint8_t)left.n;
+        made[i] = (uint32_t)id << 8 | (uint32_t)left.n;
         asked[i % AHEAD][0] = vocab_ask(&t->vocab, left);
         asked[i % AHEAD][1] = vocab_ask(&t->vocab, right);
     }
@@ -116,15 +129,14 @@ static int note_merges(struct tokenizer *t, struct hf_rows *rows, uint8_t *cuts,
 }
 
 /* Merges that are looked for when they are needed (ranks_later.h): 1; 0: they are not such. */
-static int read_later(struct tokenizer *t, struct hf_rows *rows, struct buf *bytes, struct err *e)
+static int read_later(struct tokenizer *t, struct hf_rows *rows, bool mapped, struct buf *bytes, struct err *e)
 {
-    uint8_t *cuts = rows->items || !rows->n ? NULL : malloc(rows->n);
-    uint32_t first = 0;
-    int rc = cuts ? note_merges(t, rows, cuts, &first, bytes, e) : 0;
+    uint32_t *made = rows->items || !rows->n ? NULL : malloc(rows->n * sizeof *made);
+    int rc = made ? note_merges(t, rows, mapped, made, bytes, e) : 0;
 
     if (rc > 0)
-        return (rc = merges_later_begin(t, (uint32_t)rows->n, first, cuts, e)) < 0 ? rc : 1;
-    free(cuts);
+        return (rc = merges_later_begin(t, (uint32_t)rows->n, made, e)) < 0 ? rc : 1;
+    free(made);
     return rc;
 }
 
@@ -141,7 +153,7 @@ static int read_merges(struct tokenizer *t, const struct node *list, bool mapped
     if (!hf_is_list(list))
         return err_set(e, ERR_FORMAT, "model.merges is no list");
     TRY(hf_rows_begin(&rows, list, e));
-    rc = mapped ? read_later(t, &rows, &bytes, e) : 0;
+    rc = prefix ? 0 : read_later(t, &rows, mapped, &bytes, e);
     for (size_t i = rows.n; i-- > 0 && rc == 0;) {
         if ((rc = read_merge(&rows, i, mapped, &bytes, &left, &right, e)) < 0)
             break;
@@ -189,7 +201,7 @@ static int read_chars(struct tokenizer *t, const struct node *m, struct err *e)
         bool all = c->byte_fallback && chars_has_all_bytes(c->byte_id);
         /* A character that leaves nothing behind lets its neighbours join. */
         bool at_marks = vocab_find(&t->vocab, span_of(SPACE_MARK)) >= 0 && (all || c->unknown >= 0);
-        r->joins = all && !bpe_uses(&t->bpe, c->byte_id, 256);
+        r->joins = all && (t->later || !bpe_uses(&t->bpe, c->byte_id, 256));
         word_marks_find(&r->marks, &t->vocab, at_marks, r->joins);
     }
     return chars_finish(c, &t->vocab, e);
