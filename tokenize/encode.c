@@ -9,7 +9,8 @@
 enum {
     CUTS = 1024,
     LATE = 64,
-    BY_BYTES = 1 << 14 /* an encoder merges before it wants pairs that wait: that takes much less time than these */
+    BY_BYTES = 1 << 14, /* an encoder merges before it wants pairs that wait: that takes much less time than these */
+    BY_VOCAB = 1 << 10  /* or Unigram's pieces are looked for before their trie is made */
 };
 
 /* Pieces that were not found at the first look and are merged together: their ids go in where they are missing. */
@@ -172,7 +173,11 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
     if (id >= 0) {
         ids[0] = (uint32_t)id;
         count = 1;
-    } else if (t->rules && t->rules->model != MODEL_BYTES && (n > BPE_SHORT || ranks_derived(t))) {
+    } else if (t->rules && t->rules->model == MODEL_UNIGRAM && !ranks_derived(t) && (enc->merged += n) < BY_VOCAB) {
+        enc->rules.unigram.by_vocab = &t->vocab;
+        count = rules_encode(t, &enc->rules, &enc->scratch, p, n, ids);
+        enc->rules.unigram.by_vocab = NULL;
+    } else if (t->rules && t->rules->model != MODEL_BYTES && (n > BPE_SHORT || ranks_derived(t) || t->rules->model == MODEL_UNIGRAM)) {
         TRY(tokenizer_prepare(t, &e));
         count = rules_encode(t, &enc->rules, &enc->scratch, p, n, ids);
     } else if ((!t->rules || t->rules->model == MODEL_BYTES) && !bpe_has_bytes(&t->bpe, p, n)) {

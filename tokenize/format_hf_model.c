@@ -237,8 +237,12 @@ static int read_bpe(struct tokenizer *t, const struct node *m, bool bytes, struc
 /* Ten to this power, as the decimal fraction is read. */
 static double power_of_ten(int64_t n)
 {
+    static const double small[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     char text[24];
 
+    if (n < (int64_t)(sizeof small / sizeof *small))
+        return small[n];
     snprintf(text, sizeof text, "1e%d", (int)n);
     return strtod(text, NULL);
 }
@@ -304,6 +308,7 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
     const struct node *list = node_get(m, "vocab"), *unknown = node_get(m, "unk_id");
     double least = INFINITY;
     struct hf_rows rows;
+    bool later;
     int64_t n;
     int rc;
 
@@ -323,8 +328,11 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
     u->fuse_unknown = true;
     u->byte_fallback = node_bool(m, "byte_fallback", false);
     chars_set_bytes(u->byte_id, &t->vocab);
-    unigram_finish(u, &t->vocab);
-    return 0;
+    later = !t->vocab.twins && u->longest <= UNIGRAM_SHORT; /* of twins the later ones count */
+    for (uint32_t id = 0; id < n && !later; id++)
+        TRY(unigram_add_piece(u, id, vocab_get(&t->vocab, id), e));
+    unigram_finish(u, &t->vocab, later ? vocab_find(&t->vocab, span_of(SPACE_MARK)) : trie_find(&u->trie, SPACE_MARK, 3));
+    return later ? pieces_later_begin(t, e) : 0;
 }
 
 /* ---- WordPiece, WordLevel ---- */

@@ -36,6 +36,11 @@ int ranks_later_begin(struct tokenizer *t, struct err *e)
     return merges_later_begin(t, 0, NULL, e);
 }
 
+int pieces_later_begin(struct tokenizer *t, struct err *e)
+{
+    return merges_later_begin(t, 0, NULL, e);
+}
+
 void ranks_later_free(struct ranks_later *x)
 {
     if (x) {
@@ -71,8 +76,18 @@ static int add_merges(struct tokenizer *t, const struct ranks_later *x, struct e
     return rc;
 }
 
+static int add_pieces(struct tokenizer *t, struct err *e)
+{
+    for (uint32_t id = 0; id < t->vocab.n; id++)
+        if (!vocab_is_added(&t->vocab, id))
+            TRY(unigram_add_piece(&t->rules->unigram, id, vocab_get(&t->vocab, id), e));
+    return 0;
+}
+
 static int derive(struct tokenizer *t, const struct ranks_later *x, struct err *e)
 {
+    if (t->rules && t->rules->model == MODEL_UNIGRAM)
+        return add_pieces(t, e);
     TRY(x->made ? add_merges(t, x, e) : bpe_add_ranks(&t->bpe, &t->vocab, e));
     TRY(bpe_finish(&t->bpe, &t->vocab, e));
     return t->whole_first ? bpe_check_cuts(&t->bpe, &t->vocab, e) : 0;

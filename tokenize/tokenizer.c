@@ -47,9 +47,13 @@ static int open_pair(struct tokenizer *t, const char *vocab, const char *merges,
 static int open_one(struct tokenizer *t, const char *path, const char *pattern, struct err *e)
 {
     struct buf b = {0};
+    struct stat st;
     size_t i = 0;
-    int rc = file_read_all(path, FILE_MAX, &b, e);
+    int rc;
 
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < FILE_MAX)
+        buf_reserve_large(&b, (size_t)st.st_size + 1);
+    rc = file_read_all(path, FILE_MAX, &b, e);
     if (rc == 0) {
         while (i < b.n && memchr(" \t\r\n", b.p[i], 4))
             i++;
