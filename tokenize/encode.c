@@ -158,6 +158,16 @@ static int merge_words(struct encoder *enc, struct bpe_word *words, size_t n)
     return 0;
 }
 
+/* Before Unigram's pieces are looked for in n more bytes: where.  0 or an error. */
+static int prepare_unigram(struct encoder *enc, size_t n, struct err *e)
+{
+    const struct tokenizer *t = enc->t;
+    bool by_vocab = !ranks_derived(t) && (enc->merged += n) < BY_VOCAB;
+
+    enc->rules.unigram.by_vocab = by_vocab ? &t->vocab : NULL;
+    return by_vocab ? 0 : tokenizer_prepare(t, e);
+}
+
 /* The ids of a piece that the table has not, and into the table with it.  Their number or an error. */
 static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
 {
@@ -173,11 +183,10 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
     if (id >= 0) {
         ids[0] = (uint32_t)id;
         count = 1;
-    } else if (t->rules && t->rules->model == MODEL_UNIGRAM && !ranks_derived(t) && (enc->merged += n) < BY_VOCAB) {
-        enc->rules.unigram.by_vocab = &t->vocab;
+    } else if (t->rules && t->rules->model == MODEL_UNIGRAM) {
+        TRY(prepare_unigram(enc, n, &e));
         count = rules_encode(t, &enc->rules, &enc->scratch, p, n, ids);
-        enc->rules.unigram.by_vocab = NULL;
-    } else if (t->rules && t->rules->model != MODEL_BYTES && (n > BPE_SHORT || ranks_derived(t) || t->rules->model == MODEL_UNIGRAM)) {
+    } else if (t->rules && t->rules->model != MODEL_BYTES && (n > BPE_SHORT || ranks_derived(t))) {
         TRY(tokenizer_prepare(t, &e));
         count = rules_encode(t, &enc->rules, &enc->scratch, p, n, ids);
     } else if ((!t->rules || t->rules->model == MODEL_BYTES) && !bpe_has_bytes(&t->bpe, p, n)) {
@@ -460,8 +469,10 @@ static int encode_plain(struct encoder *enc, struct span text, int width, struct
 
     if (enc->t->rules && rules_has_steps(enc->t->rules))
         return encode_steps(enc, text, width, out, e);
-    if (enc->t->rules && enc->t->rules->model == MODEL_UNIGRAM)
+    if (enc->t->rules && enc->t->rules->model == MODEL_UNIGRAM) {
+        TRY(prepare_unigram(enc, text.n, e));
         return unigram_text(&enc->t->rules->unigram, &enc->rules.unigram, &enc->words, text, width, out, e);
+    }
     split_begin(&st, text.p, text.n);
     enc->cuts[0] = 0;
     while ((n = next_cuts(enc, &st, e)) > 0) {
