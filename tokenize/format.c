@@ -81,10 +81,10 @@ int format_decode_bytes(const struct tokenizer *t, uint32_t id, struct span text
 
 /* Gives v the tokens of an object, those that are characters for bytes (raw 0) or the others, which no text makes (raw 1), or
  * all (-1); by vocab_put, or, if `careful`, vocab_add.  Returns whether there were others. */
-static int put_tokens(struct vocab *v, struct hf_rows *tokens, int raw, bool careful, struct err *e)
+static int put_tokens(struct vocab *v, struct row_reader *tokens, int raw, bool careful, struct err *e)
 {
     struct buf bytes = {0};
-    struct hf_row x;
+    struct row x;
     int rc = 0, others = 0;
 
     for (size_t i = 0; i < tokens->n && rc >= 0 && (rc = hf_rows_get(tokens, i, &x, e)) == 0; i++) {
@@ -106,7 +106,7 @@ static int put_tokens(struct vocab *v, struct hf_rows *tokens, int raw, bool car
     return rc < 0 ? rc : others;
 }
 
-static int read_vocab(struct tokenizer *t, struct hf_rows *tokens, struct err *e)
+static int read_vocab(struct tokenizer *t, struct row_reader *tokens, struct err *e)
 {
     int rc;
 
@@ -124,7 +124,7 @@ static int read_vocab(struct tokenizer *t, struct hf_rows *tokens, struct err *e
 
 int format_read_vocab(struct tokenizer *t, const struct node *list, struct err *e)
 {
-    struct hf_rows tokens;
+    struct row_reader tokens;
     int rc;
 
     if (!hf_is_map(list))

@@ -11,8 +11,8 @@ static const struct hf_place model = {"model"};
 /* The tokens as they are written. */
 static int read_plain_vocab(struct tokenizer *t, const struct node *map, struct err *e)
 {
-    struct hf_rows rows;
-    struct hf_row x;
+    struct row_reader rows;
+    struct row x;
     int rc;
 
     if (!hf_is_map(map))
@@ -49,7 +49,7 @@ static int read_unknown(const struct tokenizer *t, const struct node *m, int64_t
 /* ---- BPE ---- */
 
 /* The two tokens of a merge, "a b" or ["a", "b"]. */
-static bool parts_of(const struct hf_row *x, struct span *left, struct span *right)
+static bool parts_of(const struct row *x, struct span *left, struct span *right)
 {
     const char *gap;
 
@@ -66,10 +66,10 @@ static bool parts_of(const struct hf_row *x, struct span *left, struct span *rig
 }
 
 /* The two tokens of a merge as the vocabulary has them, one after the other in bytes. */
-static int read_merge(struct hf_rows *rows, size_t i, bool mapped, struct buf *bytes, struct span *left, struct span *right,
+static int read_merge(struct row_reader *rows, size_t i, bool mapped, struct buf *bytes, struct span *left, struct span *right,
                       struct err *e)
 {
-    struct hf_row x;
+    struct row x;
     size_t cut;
 
     TRY(hf_rows_get(rows, i, &x, e));
@@ -102,7 +102,8 @@ static bool is_byte_token(struct span s)
 }
 
 /* Reads merges that are in the order of what they make, as far as they are: 1: all are. */
-static int note_merges(struct tokenizer *t, struct hf_rows *rows, bool mapped, uint32_t *made, struct buf *bytes, struct err *e)
+static int note_merges(struct tokenizer *t, struct row_reader *rows, bool mapped, uint32_t *made, struct buf *bytes,
+                       struct err *e)
 {
     enum { AHEAD = 32 };
     uint64_t asked[AHEAD][2];
@@ -119,7 +120,8 @@ static int note_merges(struct tokenizer *t, struct hf_rows *rows, bool mapped, u
         TRY(read_merge(rows, i, mapped, bytes, &left, &right, e));
         before = id;
         id = find_made(&t->vocab, buf_span(bytes), before);
-        if (id < 0 || id < before || left.n > UINT8_MAX || right.n > UINT8_MAX || (!mapped && (is_byte_token(left) || is_byte_token(right))))
+        if (id < 0 || id < before || left.n > UINT8_MAX || right.n > UINT8_MAX ||
+            (!mapped && (is_byte_token(left) || is_byte_token(right))))
             return 0;
         made[i] = (uint32_t)id << 8 | (uint32_t)left.n;
         asked[i % AHEAD][0] = vocab_ask(&t->vocab, left);
@@ -129,7 +131,7 @@ static int note_merges(struct tokenizer *t, struct hf_rows *rows, bool mapped, u
 }
 
 /* Merges that are looked for when they are needed (ranks_later.h): 1; 0: they are not such. */
-static int read_later(struct tokenizer *t, struct hf_rows *rows, bool mapped, struct buf *bytes, struct err *e)
+static int read_later(struct tokenizer *t, struct row_reader *rows, bool mapped, struct buf *bytes, struct err *e)
 {
     uint32_t *made = rows->items || !rows->n ? NULL : malloc(rows->n * sizeof *made);
     int rc = made ? note_merges(t, rows, mapped, made, bytes, e) : 0;
@@ -147,7 +149,7 @@ static int read_merges(struct tokenizer *t, const struct node *list, bool mapped
     struct buf bytes = {0}, scratch = {0};
     struct merge_batch batch = {.down = true};
     struct span left, right;
-    struct hf_rows rows;
+    struct row_reader rows;
     int rc;
 
     if (!hf_is_list(list))
@@ -281,10 +283,10 @@ static double read_score(const char *p)
 }
 
 /* Pieces and scores, by their places in the list; *least: the lowest score. */
-static int read_pieces(struct tokenizer *t, struct hf_rows *rows, double *least, struct err *e)
+static int read_pieces(struct tokenizer *t, struct row_reader *rows, double *least, struct err *e)
 {
     uint32_t n = (uint32_t)rows->n;
-    struct hf_row x;
+    struct row x;
 
     TRY(vocab_reserve(&t->vocab, n, e));
     for (uint32_t id = 0; id < n; id++) {
@@ -307,7 +309,7 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
     struct unigram *u = &t->rules->unigram;
     const struct node *list = node_get(m, "vocab"), *unknown = node_get(m, "unk_id");
     double least = INFINITY;
-    struct hf_rows rows;
+    struct row_reader rows;
     bool later;
     int64_t n;
     int rc;

@@ -16,11 +16,11 @@ bool hf_is_list(const struct node *n)
     return n && (n->type == NODE_LIST || (n->type == NODE_ROWS && n->rows->width != MEMBER_WIDTH));
 }
 
-int hf_rows_begin(struct hf_rows *r, const struct node *list, struct err *e)
+int hf_rows_begin(struct row_reader *r, const struct node *list, struct err *e)
 {
     size_t i = 0;
 
-    *r = (struct hf_rows){.n = (size_t)list->count, .map = hf_is_map(list)};
+    *r = (struct row_reader){.n = (size_t)list->count, .map = hf_is_map(list)};
     if (list->type == NODE_ROWS) {
         r->rows = *list->rows;
         return 0;
@@ -33,7 +33,7 @@ int hf_rows_begin(struct hf_rows *r, const struct node *list, struct err *e)
     return 0;
 }
 
-void hf_rows_free(struct hf_rows *r)
+void hf_rows_free(struct row_reader *r)
 {
     free(r->items);
     buf_free(&r->text);
@@ -53,7 +53,7 @@ static int64_t small_integer(struct span s)
     return s.n <= 8 ? n : -1;
 }
 
-static int get_row(struct hf_rows *r, size_t i, struct hf_row *row, struct err *e)
+static int get_row(struct row_reader *r, size_t i, struct row *row, struct err *e)
 {
     const struct json_rows *x = &r->rows;
     size_t first = i * x->width + (!r->map && x->width != STRING_WIDTH), other = first + 2;
@@ -72,11 +72,11 @@ static int get_row(struct hf_rows *r, size_t i, struct hf_row *row, struct err *
     return 0;
 }
 
-static void get_node(const struct hf_rows *r, const struct node *x, struct hf_row *row)
+static void get_node(const struct row_reader *r, const struct node *x, struct row *row)
 {
     const struct node *a = r->map ? x : x->type == NODE_LIST && x->count == 2 ? x->child : NULL, *b;
 
-    *row = (struct hf_row){.text = x->str};
+    *row = (struct row){.text = x->str};
     if (!a) {
         row->kind = x->type == NODE_STR ? HF_ROW_STRING : HF_ROW_OTHER;
         return;
@@ -93,7 +93,7 @@ static void get_node(const struct hf_rows *r, const struct node *x, struct hf_ro
         row->kind = b->type == NODE_STR && !r->map ? HF_ROW_STRINGS : HF_ROW_OTHER;
 }
 
-int hf_rows_get(struct hf_rows *r, size_t i, struct hf_row *row, struct err *e)
+int hf_rows_get(struct row_reader *r, size_t i, struct row *row, struct err *e)
 {
     if (!r->items)
         return get_row(r, i, row, e);

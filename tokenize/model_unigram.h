@@ -37,7 +37,7 @@ struct unigram {
 
 struct unigram_scratch {
     struct buf nodes, found, path, ids;
-    const struct vocab *by_vocab; /* pieces, UNIGRAM_SHORT bytes at most, are looked up there, which takes longer; NULL: in the trie */
+    const struct vocab *by_vocab; /* pieces, of UNIGRAM_SHORT bytes at most, are looked up there; NULL: in the trie, faster */
     struct buf *unknown; /* takes the text of each unknown token, in order, each ended by a NUL; NULL: it is not wanted */
 };
 

@@ -63,7 +63,8 @@ static int add_merges(struct tokenizer *t, const struct ranks_later *x, struct e
     int rc = 0;
 
     for (uint32_t i = x->n; i-- > 0 && rc == 0;) {
-        struct span s = vocab_get(&t->vocab, x->made[i] >> 8), left = {s.p, x->made[i] & 255}, right = {s.p + left.n, s.n - left.n};
+        struct span s = vocab_get(&t->vocab, x->made[i] >> 8), left = {s.p, x->made[i] & 255};
+        struct span right = {s.p + left.n, s.n - left.n};
         t->likely = x->made[i] >> 8;
         if (s.n <= MERGE_ROOM)
             rc = merge_batch_put(t, &batch, left, right, i, &scratch, e);
@@ -107,7 +108,9 @@ int tokenizer_prepare(const struct tokenizer *t, struct err *e)
     }
     rc = x->rc;
     pthread_mutex_unlock(&x->lock);
-    return rc < 0 ? err_set(e, rc, "out of memory for merges") : 0;
+    if (rc == ERR_NOMEM)
+        return err_set(e, rc, "out of memory for merges");
+    return rc < 0 ? err_set(e, rc, "a merge needs a token that the vocabulary lacks") : 0;
 }
 
 /* The last merge of a token whose first one has so many bytes; -1: there is none. */

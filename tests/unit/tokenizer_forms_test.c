@@ -50,8 +50,8 @@ static int check(struct tokenizer *t, struct encoder *enc, const struct node *c,
 
 enum { AS_IT_IS, PREPARED, AS_A_TREE, WAYS };
 
-/* The tokenizer of a form as it is read; with all its pairs; or from a tree, as some first id, 0, is written unusually.  NULL: this
- * form has no such id. */
+/* The tokenizer of a form as it is read; with all its pairs; or from a tree, as some first id, 0, is written unusually.  NULL:
+ * this form has no such id. */
 static struct tokenizer *open_form(const struct node *form, int way)
 {
     struct span json = node_get(form, "json")->str;
