@@ -129,14 +129,18 @@ static int bad(size_t at, const char *what, struct err *e)
     return err_set(e, ERR_FORMAT, "%s at byte %zu", what, at);
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 static int scalar(struct json_walk *w, struct json_token *t, struct err *e)
 {
     size_t end = w->next < w->count ? w->at[w->next] : w->text.n;
     const char *p = w->text.p + t->at;
     ptrdiff_t esc;
 
-    while (end > t->at + 1 && (w->text.p[end - 1] == ' ' || w->text.p[end - 1] == '\t' ||
-                               w->text.p[end - 1] == '\n' || w->text.p[end - 1] == '\r'))
+    while (end > t->at + 1 && is_blank(w->text.p[end - 1]))
         end--;
     t->event = JSON_SCALAR;
     t->raw = (struct span){p, end - t->at};
@@ -237,6 +241,90 @@ int json_walk_next(struct json_walk *w, struct json_token *t, struct err *e)
         w->state = w->depth ? AFTER : DONE;
         return scalar(w, t, e);
     }
+}
+
+/* ---- rows ---- */
+
+/* What the tokens of an item are: '0' is a number, the comma may be the closing bracket. */
+#define ROW_MEMBER "\":0,"
+#define ROW_STRING "\","
+#define ROW_NUMBER "[\",0],"
+#define ROW_STRINGS "[\",\"],"
+
+static inline bool is_token(char c, char want)
+{
+    return want == '0' ? c == '-' || ascii_is_digit(c) : c == want;
+}
+
+/* The items from the walk's place on if they are of this form to the end; else 0. */
+static inline __attribute__((always_inline)) size_t count_rows(const struct json_walk *w, const char *form, size_t width)
+{
+    const uint32_t *at = w->at + w->next, *end = w->at + w->count;
+    char close = in_object(w) ? '}' : ']';
+
+    for (size_t n = 1; (size_t)(end - at) >= width; at += width, n++) {
+        char last = w->text.p[at[width - 1]];
+        for (size_t k = 0; k + 1 < width; k++)
+            if (!is_token(w->text.p[at[k]], form[k]))
+                return 0;
+        if (last == close)
+            return n;
+        if (last != ',')
+            return 0;
+    }
+    return 0;
+}
+
+bool json_walk_rows(struct json_walk *w, struct json_rows *r)
+{
+    *r = (struct json_rows){.text = w->text.p, .at = w->at + w->next};
+    if (in_object(w)) {
+        r->n = count_rows(w, ROW_MEMBER, r->width = sizeof ROW_MEMBER - 1);
+    } else {
+        r->n = count_rows(w, ROW_STRING, r->width = sizeof ROW_STRING - 1);
+        if (!r->n)
+            r->n = count_rows(w, ROW_STRINGS, r->width = sizeof ROW_STRINGS - 1);
+        if (!r->n)
+            r->n = count_rows(w, ROW_NUMBER, r->width = sizeof ROW_NUMBER - 1);
+    }
+    if (!r->n)
+        return false;
+    w->next += (uint32_t)(r->n * r->width);
+    w->state = --w->depth ? AFTER : DONE;
+    return true;
+}
+
+/* A token without the blanks behind it. */
+static struct span row_token(const struct json_rows *r, size_t token)
+{
+    const char *p = r->text + r->at[token], *end = r->text + r->at[token + 1];
+
+    while (end > p + 1 && is_blank(end[-1]))
+        end--;
+    return (struct span){p, (size_t)(end - p)};
+}
+
+int json_rows_number(const struct json_rows *r, size_t token, struct span *s, struct err *e)
+{
+    *s = row_token(r, token);
+    return valid_number(*s) ? 0 : bad(r->at[token], "a bad number", e);
+}
+
+int json_rows_string(const struct json_rows *r, size_t token, struct buf *room, struct span *s, struct err *e)
+{
+    struct span raw = row_token(r, token);
+
+    if (raw.n < 2 || raw.p[raw.n - 1] != '"')
+        return bad(r->at[token], "a string does not end", e);
+    *s = (struct span){raw.p + 1, raw.n - 2};
+    if (!memchr(raw.p, '\\', raw.n))
+        return 0;
+    if (bad_escape(raw) >= 0)
+        return bad(r->at[token], "a bad escape", e);
+    buf_clear(room);
+    TRY(json_unescape(raw, room, e));
+    *s = buf_span(room);
+    return 0;
 }
 
 /* ---- objects ---- */

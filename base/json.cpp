@@ -3,6 +3,7 @@
 // for many small tokens.  Its second stage would copy every string and refuse integers
 // above 64 bits, so json.c has its own.
 #include "base/json_shim.h"
+#include "base/mem.h"
 
 #include <simdjson.h>
 
@@ -53,6 +54,7 @@ extern "C" enum json_scan_result json_scan(struct json_scanner *s, const char *p
         size_t cap = n < simdjson::SIMDJSON_MAXSIZE_BYTES / 2 ? n + n / 2 + 4096 : simdjson::SIMDJSON_MAXSIZE_BYTES;
         if (s->impl->set_capacity(cap))
             return JSON_SCAN_NOMEM;
+        mem_large(s->impl->structural_indexes.get(), n * sizeof(uint32_t));
     }
     switch (s->impl->stage1(reinterpret_cast<const uint8_t *>(p), n, simdjson::stage1_mode::regular)) {
     case simdjson::SUCCESS:

@@ -27,6 +27,19 @@ struct json_field {
     enum json_type type;
 };
 
+/* Items of one form, as they are in the text, which has been scanned: "key": NUMBER of an object, or "string",
+ * ["string", NUMBER] or ["string", "string"] of a list.  What stands within the strings and the numbers nobody has
+ * looked at, and a key may occur twice. */
+struct json_rows {
+    const char *text;
+    const uint32_t *at; /* where each token begins: `width` of them an item, a comma or the last bracket at the end */
+    size_t n, width;    /* items */
+};
+/* A token that is a number, as written; ERR_FORMAT. */
+int json_rows_number(const struct json_rows *r, size_t token, struct span *s, struct err *e);
+/* What a token that is a string stands for: bytes of the text, or of room if it has escapes.  ERR_FORMAT, ERR_NOMEM. */
+int json_rows_string(const struct json_rows *r, size_t token, struct buf *room, struct span *s, struct err *e);
+
 /* The line behind a byte order mark, with which some programs begin a file. */
 struct span json_without_mark(struct span line);
 

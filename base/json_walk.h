@@ -32,6 +32,9 @@ int json_walk_start(struct json_walk *w, struct json_scanner *s, struct span tex
 /* The next token: 1; 0 when the one value has ended and nothing follows; ERR_FORMAT
  * with the byte. */
 int json_walk_next(struct json_walk *w, struct json_token *t, struct err *e);
+/* Right behind an OPEN: if the items of the container are rows, stands behind its end, as after its CLOSE; else nothing
+ * has happened. */
+bool json_walk_rows(struct json_walk *w, struct json_rows *rows);
 /* A number, true, false or null. */
 bool json_is_plain(struct span s);
 /* Writes what the \u escape at p stands for to *dst; returns its length, or 0: it is none, or half of a

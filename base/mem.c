@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -60,6 +61,16 @@ int buf_reserve(struct buf *b, size_t extra)
         return b->failed = ERR_NOMEM;
     b->p = p;
     b->cap = cap;
+    return 0;
+}
+
+int buf_reserve_large(struct buf *b, size_t extra)
+{
+    size_t had = b->cap;
+
+    TRY(buf_reserve(b, extra));
+    if (b->cap > had)
+        mem_large(b->p + b->n, b->cap - b->n);
     return 0;
 }
 
@@ -205,6 +216,20 @@ void arena_free(struct arena *a)
     a->used = 0;
 }
 
+void mem_large(void *p, size_t n)
+{
+#ifdef MADV_HUGEPAGE
+    enum { HUGE = 2 << 20 };
+    uintptr_t begin = ((uintptr_t)p + HUGE - 1) & ~(uintptr_t)(HUGE - 1), end = ((uintptr_t)p + n) & ~(uintptr_t)(HUGE - 1);
+
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE);
+#else
+    (void)p;
+    (void)n;
+#endif
+}
+
 void *mem_aligned(size_t n)
 {
     if (n > SIZE_MAX - 64)
@@ -242,7 +267,7 @@ int mem_room_more(void *p, size_t *cap, size_t need, size_t size)
     return q ? 0 : ERR_NOMEM;
 }
 
-struct mem_resident mem_resident(void)
+struct mem_size mem_resident(void)
 {
     char text[128];
     unsigned long long all = 0, files = 0;
@@ -254,5 +279,5 @@ struct mem_resident mem_resident(void)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
     sscanf(text, "%*u %llu %llu", &all, &files);
-    return (struct mem_resident){all * page, files * page};
+    return (struct mem_size){all * page, files * page};
 }

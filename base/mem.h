@@ -70,6 +70,8 @@ struct buf {
  * call on the buffer returns ERR_NOMEM until buf_free(): of a row of puts it is enough to
  * look at the last, or at `failed`. */
 int buf_reserve(struct buf *b, size_t extra);
+/* The same for something large that will be filled soon: in huge pages, if the system has them. */
+int buf_reserve_large(struct buf *b, size_t extra);
 /* Appends; same errors as buf_reserve. */
 int buf_put_slowly(struct buf *b, const void *p, size_t n); /* buf_put where there is no room yet */
 static inline int buf_put(struct buf *b, const void *p, size_t n)
@@ -122,6 +124,9 @@ void arena_free(struct arena *a);
 /* Aligned memory for vector code: 64-byte alignment, n rounded up.  free(). */
 void *mem_aligned(size_t n);
 
+/* Says that n bytes at p, not yet touched, will be: in huge pages, if the system has them. */
+void mem_large(void *p, size_t n);
+
 /* Make *p, a pointer to objects of size bytes, hold at least need of them; *cap is how many it
  * holds.  p is the pointer's address.  mem_grow keeps what is there, and at least doubles;
  * mem_room loses it, and is aligned as mem_aligned.  free().  ERR_NOMEM. */
@@ -145,10 +150,10 @@ void mem_short_reset(void);
 
 /* Resident bytes of the process, and those of mapped files among them; 0 if they cannot be
  * told. */
-struct mem_resident {
+struct mem_size {
     uint64_t all, files;
 };
-struct mem_resident mem_resident(void);
+struct mem_size mem_resident(void);
 
 #ifdef __cplusplus
 }

@@ -16,7 +16,7 @@
 extern "C" {
 #endif
 
-enum node_type { NODE_NULL, NODE_BOOL, NODE_INT, NODE_NUM, NODE_STR, NODE_LIST, NODE_MAP };
+enum node_type { NODE_NULL, NODE_BOOL, NODE_INT, NODE_NUM, NODE_STR, NODE_LIST, NODE_MAP, NODE_ROWS };
 
 /* Lives in the arena it was parsed into.  Children of a LIST or MAP are chained by
  * next in their order; in a MAP each has a key.  key and str are NUL-terminated; for
@@ -28,14 +28,25 @@ struct node {
     struct span str;
     int64_t integer; /* INT; also BOOL as 0 or 1 */
     double num;      /* NUM and INT */
-    struct node *child, *next;
-    int64_t count; /* children */
+    union {
+        struct node *child;
+        const struct json_rows *rows; /* of ROWS */
+    };
+    struct node *next;
+    int64_t count; /* children, rows */
 };
+
+struct json_rows;
+struct json_scanner;
 
 /* The whole of text must be one JSON value.  Strings are UTF-8 checked; nesting is
  * bounded at 1,000, duplicate keys are errors; ERR_FORMAT says what and at which byte
  * when it is known.  An integer beyond 64 bits is a NUM. */
 int node_parse_json(struct arena *a, struct span text, struct node **root, struct err *e);
+/* The same, but the containers right under the key `in` of the root (NULL: the root itself) that are rows (json.h) are not
+ * built, being large: each is a ROWS, which is good as long as text is and s is not used again. */
+int node_parse_json_rows(struct arena *a, struct json_scanner *s, struct span text, const char *in, struct node **root,
+                         struct err *e);
 /* One YAML document (libyaml), core schema: plain null/true/false/integers/floats are
  * typed, quoted scalars are strings.  Anchors, aliases and tags are refused, duplicate
  * keys are errors, all with line numbers.  Nothing at all is a NULL. */

@@ -9,6 +9,8 @@ struct parse {
     struct json_walk walk;
     struct node_builder b;
     struct buf text; /* a string without its escapes */
+    bool rows;       /* some containers may be rows */
+    const char *in;  /* under this key; NULL: the root */
 };
 
 static int no_memory(struct err *e)
@@ -66,9 +68,29 @@ static int add_scalar(struct parse *p, const struct json_token *t, struct err *e
     return 0;
 }
 
+/* The container that has just begun, as rows: 1; 0: it is to be built. */
+static int add_rows(struct parse *p, struct err *e)
+{
+    int depth = p->b.depth;
+    struct json_rows rows, *kept;
+    struct node *n;
+
+    if (!p->rows || (p->in ? depth != 2 || !span_is(p->b.open[1]->key, p->in) : depth != 0) || !json_walk_rows(&p->walk, &rows))
+        return 0;
+    n = node_add(&p->b, NODE_ROWS, 0);
+    kept = arena_alloc(p->b.arena, sizeof *kept);
+    if (!n || !kept)
+        return no_memory(e);
+    *kept = rows;
+    n->rows = kept;
+    n->count = (int64_t)rows.n;
+    return 1;
+}
+
 static int add_token(struct parse *p, const struct json_token *t, struct err *e)
 {
     struct node *n;
+    int rc;
 
     switch (t->event) {
     case JSON_KEY:
@@ -77,6 +99,9 @@ static int add_token(struct parse *p, const struct json_token *t, struct err *e)
     case JSON_SCALAR:
         return add_scalar(p, t, e);
     case JSON_OPEN:
+        TRY(rc = add_rows(p, e));
+        if (rc)
+            return 0;
         n = node_add(&p->b, t->type == JSON_OBJECT ? NODE_MAP : NODE_LIST, 0);
         return n ? node_open(&p->b, n, e) : no_memory(e);
     default:
@@ -84,14 +109,14 @@ static int add_token(struct parse *p, const struct json_token *t, struct err *e)
     }
 }
 
-int node_parse_json(struct arena *a, struct span text, struct node **root, struct err *e)
+static int parse_text(struct arena *a, struct json_scanner *s, struct parse *p, struct span text, struct node **root,
+                      struct err *e)
 {
-    struct parse *p = calloc(1, sizeof *p);
-    struct json_scanner *s = json_scanner_new();
     struct json_token t;
-    int rc;
+    int rc = p && s ? 0 : no_memory(e);
 
-    if (p && s) {
+    *root = NULL;
+    if (rc == 0) {
         p->b.arena = a;
         rc = json_walk_start(&p->walk, s, text, e);
         while (rc >= 0 && (rc = json_walk_next(&p->walk, &t, e)) > 0)
@@ -99,10 +124,28 @@ int node_parse_json(struct arena *a, struct span text, struct node **root, struc
         *root = rc == 0 ? p->b.root : NULL;
         buf_free(&p->text);
         buf_free(&p->b.keys);
-    } else {
-        rc = no_memory(e);
     }
-    json_scanner_free(s);
     free(p);
     return rc;
+}
+
+int node_parse_json(struct arena *a, struct span text, struct node **root, struct err *e)
+{
+    struct json_scanner *s = json_scanner_new();
+    int rc = parse_text(a, s, calloc(1, sizeof(struct parse)), text, root, e);
+
+    json_scanner_free(s);
+    return rc;
+}
+
+int node_parse_json_rows(struct arena *a, struct json_scanner *s, struct span text, const char *in, struct node **root,
+                         struct err *e)
+{
+    struct parse *p = calloc(1, sizeof *p);
+
+    if (p) {
+        p->rows = true;
+        p->in = in;
+    }
+    return parse_text(a, s, p, text, root, e);
 }

@@ -74,7 +74,7 @@ int main(int argc, char **argv)
     printf("tokenize-%s-cold\t%.1f\tMB/s\tin memory, first pass, a core\n", argv[2], (double)text.n / 1e6 / s[0]);
     printf("tokenize-%s-warm\t%.1f\tMB/s\tin memory, median of %d passes, a core\n", argv[2],
            (double)text.n / 1e6 / median(s + 1, PASSES - 1), PASSES - 1);
-    printf("tokenize-%s-prepare\t%.1f\tms\tCPU time for the pairs of a rank file, which wait until they are needed\n", argv[2],
+    printf("tokenize-%s-prepare\t%.1f\tms\tCPU time for what waits until it is needed\n", argv[2],
            1e3 * opened[1]);
     encoder_free(enc);
     tokenizer_close(t);

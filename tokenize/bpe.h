@@ -55,8 +55,8 @@ struct bpe_scratch {
 
 /* Finds the tokens of one byte in v.  ERR_FORMAT if one is missing that UTF-8 can have. */
 int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e);
-/* Instead of bpe_set_bytes where symbols are no bytes. */
-int bpe_begin(struct bpe *b, struct err *e);
+/* Instead of bpe_set_bytes where symbols are no bytes; n: merges to have room for. */
+int bpe_begin(struct bpe *b, uint32_t n, struct err *e);
 /* Says that a merge of these is about to be added: the table's memory is asked for. */
 void bpe_ask(const struct bpe *b, uint32_t left, uint32_t right);
 /* (left, right) -> id at this rank.  A pair given again keeps its first rank. */

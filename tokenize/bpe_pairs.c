@@ -36,15 +36,17 @@ static int resize(struct bpe *b, uint32_t size, struct err *e)
     return 0;
 }
 
-int bpe_begin(struct bpe *b, struct err *e)
+int bpe_begin(struct bpe *b, uint32_t n, struct err *e)
 {
-    return resize(b, 1024, e);
+    uint32_t size = 1024;
+
+    while (size < UINT32_MAX / 2 && size / 2 < n)
+        size *= 2;
+    return resize(b, size, e);
 }
 
 int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e)
 {
-    uint32_t size = 1024;
-
     for (int i = 0; i < 256; i++) {
         char c = (char)i;
         struct span s = {&c, 1};
@@ -55,9 +57,7 @@ int bpe_set_bytes(struct bpe *b, const struct vocab *v, struct err *e)
         b->lacks_bytes |= id < 0;
         b->byte_id[i] = id < 0 ? BPE_NO_BYTE : (uint32_t)id;
     }
-    while (size < v->used * 2) /* a merge for each token */
-        size *= 2;
-    return resize(b, size, e);
+    return bpe_begin(b, v->used, e); /* a merge for each token */
 }
 
 void bpe_ask(const struct bpe *b, uint32_t left, uint32_t right)

@@ -9,7 +9,8 @@
 enum {
     CUTS = 1024,
     LATE = 64,
-    BY_BYTES = 1 << 14 /* an encoder merges before it wants a rank file's pairs: that takes much less time than these */
+    BY_BYTES = 1 << 14, /* an encoder merges before it wants pairs that wait: that takes much less time than these */
+    BY_VOCAB = 1 << 10  /* or Unigram's pieces are looked for before their trie is made */
 };
 
 /* Pieces that were not found at the first look and are merged together: their ids go in where they are missing. */
@@ -127,23 +128,44 @@ static uint64_t ask_whole(const struct tokenizer *t, const uint8_t *p, size_t n)
     return t->whole_first ? vocab_ask(&t->vocab, (struct span){(const char *)p, n}) : 0;
 }
 
-/* Merges n words; as long as a rank file's pairs are not there, the first ones without them.  0 or an error. */
+/* Merges n words, of whose bytes or characters all is known; as long as the pairs are not there, the first ones without
+ * them.  0 or an error. */
 static int merge_words(struct encoder *enc, struct bpe_word *words, size_t n)
 {
     const struct tokenizer *t = enc->t;
+    const struct chars *chars = t->rules && t->rules->model == MODEL_CHARS ? &t->rules->chars : NULL;
     struct err e;
 
     for (size_t i = 0; i < n; i++)
         enc->merged += words[i].n;
     if (!ranks_derived(t) && enc->merged < BY_BYTES) {
-        for (size_t i = 0; i < n; i++)
-            ranks_encode_word(&t->bpe, &t->vocab, &words[i]);
+        for (size_t i = 0; i < n; i++) {
+            if (!chars) {
+                ranks_encode_word(t, &words[i]);
+                continue;
+            }
+            chars_begin_word(chars, &t->vocab, &words[i]);
+            ranks_join_word(t, &words[i]);
+        }
         return 0;
     }
     enc->merged = BY_BYTES;
     TRY(tokenizer_prepare(t, &e));
-    bpe_encode_words(&t->bpe, words, n);
+    if (chars)
+        chars_encode_words(chars, &t->bpe, &t->vocab, words, n);
+    else
+        bpe_encode_words(&t->bpe, words, n);
     return 0;
+}
+
+/* Before Unigram's pieces are looked for in n more bytes: where.  0 or an error. */
+static int prepare_unigram(struct encoder *enc, size_t n, struct err *e)
+{
+    const struct tokenizer *t = enc->t;
+    bool by_vocab = !ranks_derived(t) && (enc->merged += n) < BY_VOCAB;
+
+    enc->rules.unigram.by_vocab = by_vocab ? &t->vocab : NULL;
+    return by_vocab ? 0 : tokenizer_prepare(t, e);
 }
 
 /* The ids of a piece that the table has not, and into the table with it.  Their number or an error. */
@@ -161,9 +183,13 @@ static int64_t merge_piece(struct encoder *enc, const uint8_t *p, size_t n)
     if (id >= 0) {
         ids[0] = (uint32_t)id;
         count = 1;
-    } else if (t->rules && t->rules->model != MODEL_BYTES) {
+    } else if (t->rules && t->rules->model == MODEL_UNIGRAM) {
+        TRY(prepare_unigram(enc, n, &e));
         count = rules_encode(t, &enc->rules, &enc->scratch, p, n, ids);
-    } else if (!bpe_has_bytes(&t->bpe, p, n)) {
+    } else if (t->rules && t->rules->model != MODEL_BYTES && (n > BPE_SHORT || ranks_derived(t))) {
+        TRY(tokenizer_prepare(t, &e));
+        count = rules_encode(t, &enc->rules, &enc->scratch, p, n, ids);
+    } else if ((!t->rules || t->rules->model == MODEL_BYTES) && !bpe_has_bytes(&t->bpe, p, n)) {
         return ERR_FORMAT;
     } else if (n <= BPE_SHORT) {
         struct bpe_word w = {.p = p, .ids = ids, .n = (uint32_t)n};
@@ -194,10 +220,7 @@ static int merge_late(struct encoder *enc, struct bpe_word **late, size_t n)
         else
             new[left++] = *w;
     }
-    if (enc->t->rules && enc->t->rules->model == MODEL_CHARS)
-        chars_encode_words(&enc->t->rules->chars, &enc->t->bpe, &enc->t->vocab, new, left);
-    else
-        TRY(merge_words(enc, new, left));
+    TRY(merge_words(enc, new, left));
     for (size_t i = 0, k = 0; i < n; i++) {
         struct bpe_word *w = late[i];
         if (w->count)
@@ -446,8 +469,10 @@ static int encode_plain(struct encoder *enc, struct span text, int width, struct
 
     if (enc->t->rules && rules_has_steps(enc->t->rules))
         return encode_steps(enc, text, width, out, e);
-    if (enc->t->rules && enc->t->rules->model == MODEL_UNIGRAM)
+    if (enc->t->rules && enc->t->rules->model == MODEL_UNIGRAM) {
+        TRY(prepare_unigram(enc, text.n, e));
         return unigram_text(&enc->t->rules->unigram, &enc->rules.unigram, &enc->words, text, width, out, e);
+    }
     split_begin(&st, text.p, text.n);
     enc->cuts[0] = 0;
     while ((n = next_cuts(enc, &st, e)) > 0) {

@@ -1,6 +1,6 @@
 /* What the formats share: GPT-2's way to write bytes as characters. */
-#include "base/ascii.h"
 #include "base/utf8.h"
+#include "tokenize/format_rows.h"
 #include "tokenize/model.h"
 
 /* Bytes that GPT-2 writes as the character of the same number; the 68 others, in
@@ -30,8 +30,6 @@ static struct byte_map make_byte_map(void)
 
 static struct byte_map map;
 
-enum { TOKEN_ROOM = 4096 }; /* of one token of a simple vocabulary */
-
 __attribute__((constructor)) static void fill_map(void)
 {
     map = make_byte_map();
@@ -44,18 +42,21 @@ int format_byte_of(uint32_t cp)
 
 int format_unmap_bytes(struct span token, struct buf *out)
 {
-    const char *p = token.p, *end = token.p + token.n;
+    const uint8_t *p = (const uint8_t *)token.p, *end = p + token.n;
     char *o;
 
     TRY(buf_reserve(out, token.n));
     for (o = out->p + out->n; p < end; o++) {
-        uint32_t cp;
-        p += utf8_next(p, end, &cp);
-        if (format_byte_of(cp) < 0) {
+        uint32_t cp = *p++;
+        int byte;
+        if (cp >= 0x80) /* two bytes, or none that is mapped */
+            cp = cp >= 0xC2 && cp < 0xE0 && p < end && (*p & 0xC0) == 0x80 ? (cp & 0x1F) << 6 | (*p++ & 0x3F) : UINT32_MAX;
+        byte = format_byte_of(cp);
+        if (byte < 0) {
             TRY(buf_put_span(out, token));
             return 1;
         }
-        *o = (char)map.to_byte[cp];
+        *o = (char)byte;
     }
     out->n = (size_t)(o - out->p);
     return 0;
@@ -78,116 +79,21 @@ int format_decode_bytes(const struct tokenizer *t, uint32_t id, struct span text
     return rc < 0 ? rc : 0;
 }
 
-/* The character at *p of a JSON string behind which there is a NUL, as a number; -1: none of those that stand for bytes. */
-static int next_char(const uint8_t **p)
-{
-    const uint8_t *s = *p;
-    int cp = 0;
-
-    if (s[0] == '\\' && (s[1] == '"' || s[1] == '\\' || s[1] == '/')) {
-        *p += 2;
-        return s[1];
-    }
-    if (s[0] == '\\' && s[1] == 'u') {
-        for (int i = 2; i < 6; i++) {
-            int digit = ascii_hex(s[i]);
-
-            if (digit < 0)
-                return -1;
-            cp = cp << 4 | digit;
-        }
-        *p += 6;
-        return cp;
-    }
-    if (s[0] < 0x80) {
-        *p += 1;
-        return s[0] == '\\' ? -1 : s[0];
-    }
-    if (s[0] < 0xC2 || s[0] >= 0xE0 || (s[1] & 0xC0) != 0x80)
-        return -1;
-    *p += 2;
-    return (s[0] & 0x1F) << 6 | (s[1] & 0x3F);
-}
-
-static const uint8_t *skip_blanks(const uint8_t *p)
-{
-    while (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')
-        p++;
-    return p;
-}
-
-/* `"token": number` from the quote on, all characters standing for bytes; NULL: it is something else. */
-static const uint8_t *read_simple_token(const uint8_t *p, struct buf *bytes, uint32_t *id)
-{
-    uint64_t n = 0;
-    const uint8_t *digits;
-
-    buf_clear(bytes);
-    for (p++; *p != '"';) {
-        int cp = next_char(&p);
-        int byte = cp < 0 ? -1 : format_byte_of((uint32_t)cp);
-        if (byte < 0 || bytes->n == TOKEN_ROOM)
-            return NULL;
-        bytes->p[bytes->n++] = (char)byte;
-    }
-    p = skip_blanks(p + 1);
-    if (*p != ':')
-        return NULL;
-    digits = p = skip_blanks(p + 1);
-    for (; *p >= '0' && *p <= '9' && p < digits + 9; p++)
-        n = n * 10 + (uint64_t)(*p - '0');
-    *id = (uint32_t)n;
-    return p == digits || (*digits == '0' && p > digits + 1) || n > VOCAB_MAX_ID ? NULL : skip_blanks(p);
-}
-
-/* An object of nothing but such tokens, all different.  1: it is one; 0: it is not, and some may be in v. */
-static int read_simple_vocab(struct vocab *v, const uint8_t *p, struct buf *bytes, struct err *e)
-{
-    uint32_t id;
-
-    p = skip_blanks(p);
-    if (*p++ != '{')
-        return 0;
-    do {
-        p = skip_blanks(p);
-        if (*p != '"' || !(p = read_simple_token(p, bytes, &id)) || vocab_is_there(v, id))
-            return 0;
-        TRY(vocab_put(v, id, buf_span(bytes), e));
-    } while (*p++ == ',');
-    if (p[-1] != '}' || *skip_blanks(p))
-        return 0;
-    TRY(vocab_index(v, e));
-    return !v->twins;
-}
-
-int format_read_simple_vocab(struct tokenizer *t, struct span json, struct err *e)
-{
-    struct buf bytes = {0};
-    int rc = 0;
-
-    if (memchr(json.p, '\0', json.n) == NULL)
-        rc = buf_reserve(&bytes, TOKEN_ROOM) < 0 ? err_set(e, ERR_NOMEM, "out of memory for a vocabulary")
-                                                 : read_simple_vocab(&t->vocab, (const uint8_t *)json.p, &bytes, e);
-    if (rc == 0)
-        vocab_free(&t->vocab);
-    buf_free(&bytes);
-    return rc;
-}
-
 /* Gives v the tokens of an object, those that are characters for bytes (raw 0) or the others, which no text makes (raw 1), or
  * all (-1); by vocab_put, or, if `careful`, vocab_add.  Returns whether there were others. */
-static int put_tokens(struct vocab *v, const struct node *tokens, int raw, bool careful, struct err *e)
+static int put_tokens(struct vocab *v, struct row_reader *tokens, int raw, bool careful, struct err *e)
 {
     struct buf bytes = {0};
+    struct row x;
     int rc = 0, others = 0;
 
-    for (const struct node *x = tokens->child; x && rc >= 0; x = x->next) {
-        uint32_t id = (uint32_t)x->integer;
+    for (size_t i = 0; i < tokens->n && rc >= 0 && (rc = hf_rows_get(tokens, i, &x, e)) == 0; i++) {
+        uint32_t id = (uint32_t)x.integer;
         int is_raw = 0;
         buf_clear(&bytes);
-        if (x->type != NODE_INT || x->integer < 0 || x->integer > VOCAB_MAX_ID) {
-            rc = err_set(e, ERR_FORMAT, "token '%.100s' has no valid id", x->key.p);
-        } else if ((rc = is_raw = format_unmap_bytes(x->key, &bytes)) < 0) {
+        if (x.integer < 0 || x.integer > VOCAB_MAX_ID) {
+            rc = err_set(e, ERR_FORMAT, "token '%.100s' has no valid id", x.text.p);
+        } else if ((rc = is_raw = format_unmap_bytes(x.text, &bytes)) < 0) {
             rc = err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
         } else if (raw < 0 || is_raw == raw) {
             rc = (careful ? vocab_add : vocab_put)(v, id, buf_span(&bytes), e);
@@ -200,20 +106,33 @@ static int put_tokens(struct vocab *v, const struct node *tokens, int raw, bool 
     return rc < 0 ? rc : others;
 }
 
-int format_read_vocab(struct tokenizer *t, const struct node *tokens, struct err *e)
+static int read_vocab(struct tokenizer *t, struct row_reader *tokens, struct err *e)
 {
     int rc;
 
-    if (!tokens || tokens->type != NODE_MAP)
-        return err_set(e, ERR_FORMAT, "the vocabulary is no object");
-    TRY(vocab_reserve(&t->vocab, (uint32_t)tokens->count, e));
+    TRY(vocab_reserve(&t->vocab, (uint32_t)tokens->n, e));
     TRY(put_tokens(&t->vocab, tokens, -1, false, e));
     TRY(vocab_index(&t->vocab, e));
     if (!t->vocab.twins)
         return 0;
+    if (!tokens->items) /* or it is the same key twice */
+        return err_set(e, ERR_FORMAT, "two tokens have the same bytes");
     vocab_free(&t->vocab); /* of two with the same bytes, the one that is characters for bytes is found */
     TRY(rc = put_tokens(&t->vocab, tokens, 0, true, e));
     return rc ? (rc = put_tokens(&t->vocab, tokens, 1, true, e)) < 0 ? rc : 0 : 0;
+}
+
+int format_read_vocab(struct tokenizer *t, const struct node *list, struct err *e)
+{
+    struct row_reader tokens;
+    int rc;
+
+    if (!hf_is_map(list))
+        return err_set(e, ERR_FORMAT, "the vocabulary is no object");
+    TRY(hf_rows_begin(&tokens, list, e));
+    rc = read_vocab(t, &tokens, e);
+    hf_rows_free(&tokens);
+    return rc;
 }
 
 int format_add_merge(struct tokenizer *t, struct span left, struct span right, size_t prefix, uint32_t rank,

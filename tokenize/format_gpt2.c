@@ -1,4 +1,5 @@
 /* vocab.json + merges.txt (encoder.json + vocab.bpe). */
+#include "base/json_shim.h"
 #include "base/node.h"
 #include "tokenize/model.h"
 
@@ -85,14 +86,19 @@ static int read_merges(struct tokenizer *t, struct span text, struct buf *scratc
 
 static int read_vocab(struct tokenizer *t, struct span vocab, struct err *e)
 {
+    struct json_scanner *s = json_scanner_new();
     struct arena a = {0};
     struct node *root;
-    int rc = format_read_simple_vocab(t, vocab, e);
+    int rc = s ? node_parse_json_rows(&a, s, vocab, NULL, &root, e) : err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
 
-    if (rc == 0 && (rc = node_parse_json(&a, vocab, &root, e)) == 0)
-        rc = format_read_vocab(t, root, e);
+    if (rc == 0 && (rc = format_read_vocab(t, root, e)) == ERR_FORMAT && root->type == NODE_ROWS) {
+        vocab_free(&t->vocab);
+        rc = node_parse_json(&a, vocab, &root, e);
+        rc = rc < 0 ? rc : format_read_vocab(t, root, e);
+    }
+    json_scanner_free(s);
     arena_free(&a);
-    return rc < 0 ? rc : 0;
+    return rc;
 }
 
 int format_read_gpt2(struct tokenizer *t, const char *vocab_name, struct span vocab, const char *merges_name,

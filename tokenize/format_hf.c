@@ -5,8 +5,10 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/json_shim.h"
 #include "base/node.h"
 #include "tokenize/format_hf.h"
+#include "tokenize/format_rows.h"
 #include "tokenize/split_pcre.h"
 
 /* A token as the list has it, and its place there. */
@@ -22,23 +24,52 @@ struct added_list {
     int64_t next;      /* the id of the next token that is new */
 };
 
-/* The id of an added token: that of the same text before; else the model's, if the model has just this text; else the next
- * one.  The library goes by that too, and not by the id in the file, which may leave holes. */
-static int64_t added_id(const struct tokenizer *t, const struct node *vocab, struct span text, struct added_list *l)
+/* The token of the model's vocabulary that is written so, where tokens are characters for bytes; -1: there is none. */
+static int written_id(const struct tokenizer *t, const struct node *vocab, struct span text, int64_t *id, struct err *e)
 {
     struct buf bytes = {0};
-    const struct node *there = NULL;
-    int64_t id = trie_find(&l->ids, text.p, text.n);
+    const struct node *there;
+    int raw = format_unmap_bytes(text, &bytes);
+    bool own;
 
-    if (id == TRIE_NONE && t->rules->model == MODEL_BYTES) {
-        if (format_unmap_bytes(text, &bytes) < 0 || vocab_find(&t->vocab, buf_span(&bytes)) >= 0)
-            there = node_get(vocab, text.p);
-        buf_free(&bytes);
-        id = there ? there->integer : TRIE_NONE;
-    } else if (id == TRIE_NONE) {
-        id = vocab_find_own(&t->vocab, text);
+    *id = raw < 0 ? -1 : vocab_find(&t->vocab, buf_span(&bytes));
+    buf_free(&bytes);
+    if (raw < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for added tokens");
+    if (*id >= 0 && vocab && vocab->type == NODE_ROWS) { /* what is no text's bytes is not the model's own */
+        own = !vocab_is_added(&t->vocab, (uint32_t)*id);
+        *id = own == !raw ? *id : -1;
+    } else if (*id >= 0) { /* of the same bytes, maybe written otherwise */
+        *id = (there = node_get(vocab, text.p)) ? there->integer : -1;
     }
-    return id >= 0 ? id : l->next++;
+    return 0;
+}
+
+/* The id of an added token: that of the same text before; else the model's, if the model has just this text; else the next
+ * one.  The library goes by that too, and not by the id in the file, which may leave holes. */
+static int added_id(const struct tokenizer *t, const struct node *vocab, struct span text, struct added_list *l, int64_t *id,
+                    struct err *e)
+{
+    *id = trie_find(&l->ids, text.p, text.n);
+    if (*id == TRIE_NONE && t->rules->model == MODEL_BYTES)
+        TRY(written_id(t, vocab, text, id, e));
+    else if (*id == TRIE_NONE)
+        *id = vocab_find_own(&t->vocab, text);
+    if (*id < 0)
+        *id = l->next++;
+    return 0;
+}
+
+/* Whether the model's vocabulary has this text: its id may then be another token's, of the same bytes. */
+static bool is_written(const struct tokenizer *t, const struct node *vocab, struct span text)
+{
+    int64_t id;
+    struct err e;
+
+    if (t->rules->model == MODEL_BYTES)
+        return written_id(t, vocab, text, &id, &e) == 0 && id >= 0;
+    return vocab && vocab->type == NODE_ROWS ? hf_is_map(vocab) && vocab_find_own(&t->vocab, text) >= 0
+                                             : node_get(vocab, text.p) != NULL;
 }
 
 static int read_token(struct tokenizer *t, const struct node *x, const struct node *vocab, const struct hf_place *at,
@@ -60,9 +91,10 @@ static int read_token(struct tokenizer *t, const struct node *x, const struct no
         return 0;
     l.a.text = content->str;
     l.a.normalized = node_bool(x, "normalized", !l.a.special);
-    l.a.id = (uint32_t)added_id(t, vocab, l.a.text, list);
+    TRY(added_id(t, vocab, l.a.text, list, &id, e));
+    l.a.id = (uint32_t)id;
     old = vocab_get(&t->vocab, l.a.id);
-    if (old.p && !span_eq(old, l.a.text) && !node_get(vocab, content->str.p))
+    if (old.p && !span_eq(old, l.a.text) && !is_written(t, vocab, l.a.text))
         return err_set(e, ERR_FORMAT, "%s, '%.60s', would have the id %u of another token", at->text, content->str.p,
                        l.a.id);
     if (!old.p) {
@@ -296,17 +328,17 @@ static int read_root(struct tokenizer *t, const struct node *root, const char *p
     return simplify(t, pattern, e);
 }
 
-int format_read_huggingface(struct tokenizer *t, const char *name, struct span json, const char *pattern,
-                            struct err *e)
+/* s: large lists are rows.  NULL: everything is a tree. */
+static int read_file(struct tokenizer *t, struct json_scanner *s, struct span json, const char *pattern, struct err *e)
 {
     struct arena a = {0};
     struct node *root;
-    int rc = node_parse_json(&a, json, &root, e);
+    int rc = s ? node_parse_json_rows(&a, s, json, "model", &root, e) : node_parse_json(&a, json, &root, e);
 
     if (rc == 0 && format_is_tekken(root)) {
         rc = format_read_tekken(t, root, pattern, e);
         arena_free(&a);
-        return rc < 0 ? err_wrap(e, "'%s'", name) : 0;
+        return rc;
     }
     t->format = "tokenizer.json (Hugging Face)";
     t->rules = calloc(1, sizeof *t->rules);
@@ -317,5 +349,19 @@ int format_read_huggingface(struct tokenizer *t, const char *name, struct span j
     if (rc == 0 && t->rules)
         t->rules->hash = hash_xxh3_64(json);
     arena_free(&a);
+    return rc;
+}
+
+int format_read_huggingface(struct tokenizer *t, const char *name, struct span json, const char *pattern,
+                            struct err *e)
+{
+    struct json_scanner *s = json_scanner_new();
+    int rc = s ? read_file(t, s, json, pattern, e) : err_set(e, ERR_NOMEM, "out of memory for a tokenizer");
+
+    json_scanner_free(s);
+    if (rc < 0 && rc != ERR_NOMEM) { /* unusual in the rows, or wrong, which the tree tells */
+        tokenizer_clear(t);
+        rc = read_file(t, NULL, json, pattern, e);
+    }
     return rc < 0 ? err_wrap(e, "'%s'", name) : 0;
 }

@@ -4,20 +4,33 @@
 #include <stdlib.h>
 
 #include "tokenize/format_hf.h"
+#include "tokenize/format_rows.h"
 
 static const struct hf_place model = {"model"};
 
 /* The tokens as they are written. */
 static int read_plain_vocab(struct tokenizer *t, const struct node *map, struct err *e)
 {
-    if (!map || map->type != NODE_MAP)
+    struct row_reader rows;
+    struct row x;
+    int rc;
+
+    if (!hf_is_map(map))
         return err_set(e, ERR_FORMAT, "model.vocab is no object");
-    for (const struct node *x = map->child; x; x = x->next) {
-        if (x->type != NODE_INT || x->integer < 0 || x->integer > VOCAB_MAX_ID)
-            return err_set(e, ERR_FORMAT, "token '%.100s' has no valid id", x->key.p);
-        TRY(vocab_add(&t->vocab, (uint32_t)x->integer, x->key, e));
+    TRY(hf_rows_begin(&rows, map, e));
+    rc = vocab_reserve(&t->vocab, (uint32_t)(rows.n < VOCAB_MAX_ID ? rows.n : VOCAB_MAX_ID), e);
+    for (size_t i = 0; i < rows.n && rc == 0; i++) {
+        if ((rc = hf_rows_get(&rows, i, &x, e)) < 0)
+            break;
+        if (x.integer < 0 || x.integer > VOCAB_MAX_ID)
+            rc = err_set(e, ERR_FORMAT, "token '%.100s' has no valid id", x.text.p);
+        else
+            rc = vocab_put(&t->vocab, (uint32_t)x.integer, x.text, e);
     }
-    return 0;
+    hf_rows_free(&rows);
+    TRY(rc);
+    TRY(vocab_index(&t->vocab, e));
+    return t->vocab.twins ? err_set(e, ERR_FORMAT, "a token occurs twice") : 0; /* in rows */
 }
 
 /* The id of the token named at a key; -1 if nothing is named. */
@@ -36,67 +49,127 @@ static int read_unknown(const struct tokenizer *t, const struct node *m, int64_t
 /* ---- BPE ---- */
 
 /* The two tokens of a merge, "a b" or ["a", "b"]. */
-static bool parts_of(const struct node *x, struct span *left, struct span *right)
+static bool parts_of(const struct row *x, struct span *left, struct span *right)
 {
     const char *gap;
 
-    if (x->type == NODE_LIST && x->count == 2 && x->child->type == NODE_STR && x->child->next->type == NODE_STR) {
-        *left = x->child->str;
-        *right = x->child->next->str;
+    *left = x->text;
+    *right = x->second;
+    if (x->kind == HF_ROW_STRINGS)
         return left->n && right->n;
-    }
-    gap = x->type == NODE_STR ? memchr(x->str.p, ' ', x->str.n) : NULL;
+    gap = x->kind == HF_ROW_STRING ? memchr(x->text.p, ' ', x->text.n) : NULL;
     if (!gap)
         return false;
-    *left = (struct span){x->str.p, (size_t)(gap - x->str.p)};
-    *right = (struct span){gap + 1, x->str.n - left->n - 1};
+    left->n = (size_t)(gap - left->p);
+    *right = (struct span){gap + 1, x->text.n - left->n - 1};
     return left->n && right->n && !memchr(right->p, ' ', right->n);
+}
+
+/* The two tokens of a merge as the vocabulary has them, one after the other in bytes. */
+static int read_merge(struct row_reader *rows, size_t i, bool mapped, struct buf *bytes, struct span *left, struct span *right,
+                      struct err *e)
+{
+    struct row x;
+    size_t cut;
+
+    TRY(hf_rows_get(rows, i, &x, e));
+    if (!parts_of(&x, left, right))
+        return err_set(e, ERR_FORMAT, "model.merges[%zu] is not two tokens", i);
+    buf_clear(bytes);
+    if (mapped ? format_unmap_bytes(*left, bytes) < 0 : buf_put_span(bytes, *left) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for merges");
+    cut = bytes->n;
+    if (mapped ? format_unmap_bytes(*right, bytes) < 0 : buf_put_span(bytes, *right) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for merges");
+    *left = (struct span){bytes->p, cut};
+    *right = (struct span){bytes->p + cut, bytes->n - cut};
+    return 0;
+}
+
+/* The token that the next merge makes: it is mostly the one before or the next. */
+static int64_t find_made(const struct vocab *v, struct span token, int64_t before)
+{
+    for (uint32_t id = (uint32_t)before; before >= 0 && id < before + 2; id++)
+        if (vocab_is_there(v, id) && span_eq(vocab_get(v, id), token))
+            return id;
+    return vocab_find(v, token);
+}
+
+/* A merge that joins a token for a byte is no such. */
+static bool is_byte_token(struct span s)
+{
+    return s.n == 6 && memcmp(s.p, "<0x", 3) == 0;
+}
+
+/* Reads merges that are in the order of what they make, as far as they are: 1: all are. */
+static int note_merges(struct tokenizer *t, struct row_reader *rows, bool mapped, uint32_t *made, struct buf *bytes,
+                       struct err *e)
+{
+    enum { AHEAD = 32 };
+    uint64_t asked[AHEAD][2];
+    struct span left, right;
+    int64_t id = -1, before;
+    size_t n = rows->n;
+
+    for (size_t i = 0; i < n + AHEAD; i++) {
+        if (i >= AHEAD &&
+            !(vocab_may_have(&t->vocab, asked[i % AHEAD][0]) && vocab_may_have(&t->vocab, asked[i % AHEAD][1])))
+            return 0;
+        if (i >= n)
+            continue;
+        TRY(read_merge(rows, i, mapped, bytes, &left, &right, e));
+        before = id;
+        id = find_made(&t->vocab, buf_span(bytes), before);
+        if (id < 0 || id < before || left.n > UINT8_MAX || right.n > UINT8_MAX ||
+            (!mapped && (is_byte_token(left) || is_byte_token(right))))
+            return 0;
+        made[i] = (uint32_t)id << 8 | (uint32_t)left.n;
+        asked[i % AHEAD][0] = vocab_ask(&t->vocab, left);
+        asked[i % AHEAD][1] = vocab_ask(&t->vocab, right);
+    }
+    return 1;
+}
+
+/* Merges that are looked for when they are needed (ranks_later.h): 1; 0: they are not such. */
+static int read_later(struct tokenizer *t, struct row_reader *rows, bool mapped, struct buf *bytes, struct err *e)
+{
+    uint32_t *made = rows->items || !rows->n ? NULL : malloc(rows->n * sizeof *made);
+    int rc = made ? note_merges(t, rows, mapped, made, bytes, e) : 0;
+
+    if (rc > 0)
+        return (rc = merges_later_begin(t, (uint32_t)rows->n, made, e)) < 0 ? rc : 1;
+    free(made);
+    return rc;
 }
 
 /* Merges whose second token loses this many bytes in what it becomes; of a pair given twice the later one counts.
  * mapped: tokens are written as characters for bytes. */
 static int read_merges(struct tokenizer *t, const struct node *list, bool mapped, size_t prefix, struct err *e)
 {
-    struct buf order = {0}, parts = {0}, scratch = {0};
+    struct buf bytes = {0}, scratch = {0};
     struct merge_batch batch = {.down = true};
-    const struct node **all;
-    int rc = 0;
+    struct span left, right;
+    struct row_reader rows;
+    int rc;
 
-    if (!list || list->type != NODE_LIST)
+    if (!hf_is_list(list))
         return err_set(e, ERR_FORMAT, "model.merges is no list");
-    for (const struct node *x = list->child; x && rc == 0; x = x->next)
-        rc = buf_put(&order, &x, sizeof x);
-    all = (const struct node **)(void *)order.p;
-    for (size_t i = order.n / sizeof *all; i-- > 0 && rc == 0;) {
-        struct span left, right;
-        size_t cut;
-        if (!parts_of(all[i], &left, &right)) {
-            rc = err_set(e, ERR_FORMAT, "model.merges[%zu] is not two tokens", i);
+    TRY(hf_rows_begin(&rows, list, e));
+    rc = prefix ? 0 : read_later(t, &rows, mapped, &bytes, e);
+    for (size_t i = rows.n; i-- > 0 && rc == 0;) {
+        if ((rc = read_merge(&rows, i, mapped, &bytes, &left, &right, e)) < 0)
             break;
-        }
-        if (mapped) {
-            buf_clear(&parts);
-            rc = format_unmap_bytes(left, &parts);
-            cut = parts.n;
-            rc = rc < 0 ? rc : format_unmap_bytes(right, &parts);
-            left = (struct span){parts.p, cut};
-            right = (struct span){parts.p + cut, parts.n - cut};
-        }
-        if (rc >= 0 && mapped && !prefix && parts.n <= MERGE_ROOM) {
-            batch.line[batch.n].left = (uint8_t)left.n;
-            batch.line[batch.n].n = (uint8_t)parts.n;
-            memcpy(batch.line[batch.n].bytes, parts.p, parts.n);
-            rc = merge_batch_next(t, &batch, (uint32_t)i, &scratch, e);
-        } else if (rc >= 0 && (rc = merge_batch_add(t, &batch, &scratch, e)) == 0) {
+        if (!prefix && bytes.n <= MERGE_ROOM)
+            rc = merge_batch_put(t, &batch, left, right, (uint32_t)i, &scratch, e);
+        else if ((rc = merge_batch_add(t, &batch, &scratch, e)) == 0)
             rc = format_add_merge(t, left, right, prefix, (uint32_t)i, &scratch, e);
-        }
     }
     if (rc == 0)
         rc = merge_batch_add(t, &batch, &scratch, e);
-    buf_free(&order);
-    buf_free(&parts);
+    hf_rows_free(&rows);
+    buf_free(&bytes);
     buf_free(&scratch);
-    return rc == ERR_NOMEM ? err_set(e, rc, "out of memory for merges") : rc;
+    return rc < 0 ? rc : 0;
 }
 
 static int copy_affix(const struct node *m, const char *key, const char **to, struct err *e)
@@ -112,6 +185,7 @@ static int read_chars(struct tokenizer *t, const struct node *m, struct err *e)
 {
     struct rules *r = t->rules;
     struct chars *c = &r->chars;
+    const struct node *merges = node_get(m, "merges");
 
     r->model = MODEL_CHARS;
     TRY(read_plain_vocab(t, node_get(m, "vocab"), e));
@@ -123,13 +197,13 @@ static int read_chars(struct tokenizer *t, const struct node *m, struct err *e)
     if (c->byte_fallback && (c->prefix || c->suffix))
         return err_set(e, ERR_UNSUPPORTED, "model.byte_fallback together with affixes is unknown here");
     chars_set_bytes(c->byte_id, &t->vocab);
-    TRY(bpe_begin(&t->bpe, e));
-    TRY(read_merges(t, node_get(m, "merges"), false, c->prefix ? strlen(c->prefix) : 0, e));
+    TRY(bpe_begin(&t->bpe, merges ? (uint32_t)merges->count : 0, e));
+    TRY(read_merges(t, merges, false, c->prefix ? strlen(c->prefix) : 0, e));
     if (!c->prefix && !c->suffix && !t->whole_first) {
         bool all = c->byte_fallback && chars_has_all_bytes(c->byte_id);
         /* A character that leaves nothing behind lets its neighbours join. */
         bool at_marks = vocab_find(&t->vocab, span_of(SPACE_MARK)) >= 0 && (all || c->unknown >= 0);
-        r->joins = all && !bpe_uses(&t->bpe, c->byte_id, 256);
+        r->joins = all && (t->later || !bpe_uses(&t->bpe, c->byte_id, 256));
         word_marks_find(&r->marks, &t->vocab, at_marks, r->joins);
     }
     return chars_finish(c, &t->vocab, e);
@@ -165,8 +239,12 @@ static int read_bpe(struct tokenizer *t, const struct node *m, bool bytes, struc
 /* Ten to this power, as the decimal fraction is read. */
 static double power_of_ten(int64_t n)
 {
+    static const double small[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     char text[24];
 
+    if (n < (int64_t)(sizeof small / sizeof *small))
+        return small[n];
     snprintf(text, sizeof text, "1e%d", (int)n);
     return strtod(text, NULL);
 }
@@ -204,38 +282,59 @@ static double read_score(const char *p)
     return negative ? -x : x;
 }
 
+/* Pieces and scores, by their places in the list; *least: the lowest score. */
+static int read_pieces(struct tokenizer *t, struct row_reader *rows, double *least, struct err *e)
+{
+    uint32_t n = (uint32_t)rows->n;
+    struct row x;
+
+    TRY(vocab_reserve(&t->vocab, n, e));
+    for (uint32_t id = 0; id < n; id++) {
+        double value;
+        TRY(hf_rows_get(rows, id, &x, e));
+        if (x.kind != HF_ROW_NUMBER)
+            return err_set(e, ERR_FORMAT, "model.vocab[%u] is not a token and a score", id);
+        TRY(vocab_put(&t->vocab, id, x.text, e));
+        value = read_score(x.second.p);
+        if (!isfinite(value))
+            return err_set(e, ERR_FORMAT, "model.vocab[%u] has no finite score", id);
+        TRY(unigram_add(&t->rules->unigram, id, x.text, value, n, e));
+        *least = value < *least ? value : *least;
+    }
+    return vocab_index(&t->vocab, e);
+}
+
 static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e)
 {
     struct unigram *u = &t->rules->unigram;
     const struct node *list = node_get(m, "vocab"), *unknown = node_get(m, "unk_id");
-    double least = INFINITY, value;
-    uint32_t id = 0, n;
+    double least = INFINITY;
+    struct row_reader rows;
+    bool later;
+    int64_t n;
+    int rc;
 
     TRY(hf_only_keys(m, "type|unk_id|vocab|byte_fallback", &model, e));
-    if (!list || list->type != NODE_LIST || !list->count || list->count > VOCAB_MAX_ID)
+    if (!hf_is_list(list) || !list->count || list->count > VOCAB_MAX_ID)
         return err_set(e, ERR_FORMAT, "model.vocab is no list of tokens and scores");
-    n = (uint32_t)list->count;
+    n = list->count;
     t->rules->model = MODEL_UNIGRAM;
-    for (const struct node *x = list->child; x; x = x->next, id++) {
-        const struct node *score = x->type == NODE_LIST && x->count == 2 ? x->child->next : NULL;
-        if (!score || x->child->type != NODE_STR || (score->type != NODE_NUM && score->type != NODE_INT))
-            return err_set(e, ERR_FORMAT, "model.vocab[%u] is not a token and a score", id);
-        TRY(vocab_add(&t->vocab, id, x->child->str, e));
-        value = read_score(score->str.p);
-        if (!isfinite(value))
-            return err_set(e, ERR_FORMAT, "model.vocab[%u] has no finite score", id);
-        TRY(unigram_add(u, id, x->child->str, value, n, e));
-        least = value < least ? value : least;
-    }
+    TRY(hf_rows_begin(&rows, list, e));
+    rc = read_pieces(t, &rows, &least, e);
+    hf_rows_free(&rows);
+    TRY(rc);
     u->unknown = hf_is_null(unknown) ? -1 : unknown->type == NODE_INT ? unknown->integer : INT64_MAX;
-    if (u->unknown < -1 || u->unknown >= (int64_t)n)
+    if (u->unknown < -1 || u->unknown >= n)
         return err_set(e, ERR_FORMAT, "model.unk_id is not in model.vocab");
     u->unknown_score = least - 10;
     u->fuse_unknown = true;
     u->byte_fallback = node_bool(m, "byte_fallback", false);
     chars_set_bytes(u->byte_id, &t->vocab);
-    unigram_finish(u, &t->vocab);
-    return 0;
+    later = !t->vocab.twins && u->longest <= UNIGRAM_SHORT; /* of twins the later ones count */
+    for (uint32_t id = 0; id < n && !later; id++)
+        TRY(unigram_add_piece(u, id, vocab_get(&t->vocab, id), e));
+    unigram_finish(u, &t->vocab, later ? vocab_find(&t->vocab, span_of(SPACE_MARK)) : trie_find(&u->trie, SPACE_MARK, 3));
+    return later ? pieces_later_begin(t, e) : 0;
 }
 
 /* ---- WordPiece, WordLevel ---- */

@@ -27,6 +27,16 @@ int merge_batch_add(struct tokenizer *t, struct merge_batch *b, struct buf *scra
     return 0;
 }
 
+int merge_batch_put(struct tokenizer *t, struct merge_batch *b, struct span left, struct span right, uint32_t rank,
+                    struct buf *scratch, struct err *e)
+{
+    b->line[b->n].left = (uint8_t)left.n;
+    b->line[b->n].n = (uint8_t)(left.n + right.n);
+    memcpy(b->line[b->n].bytes, left.p, left.n);
+    memcpy(b->line[b->n].bytes + left.n, right.p, right.n);
+    return merge_batch_next(t, b, rank, scratch, e);
+}
+
 int merge_batch_next(struct tokenizer *t, struct merge_batch *b, uint32_t rank, struct buf *scratch, struct err *e)
 {
     const char *bytes = b->line[b->n].bytes;

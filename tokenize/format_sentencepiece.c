@@ -232,6 +232,8 @@ static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
         }
         if (type == NORMAL || type == USER_DEFINED)
             TRY(unigram_add(u, id, vocab_get(&t->vocab, id), m->scores[id], m->n, e));
+        if (type == NORMAL || type == USER_DEFINED)
+            TRY(unigram_add_piece(u, id, vocab_get(&t->vocab, id), e));
         if (type == USER_DEFINED)
             u->user[id] = 1;
     }
@@ -242,7 +244,7 @@ static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
     u->fuse_unknown = !m->byte_fallback;
     u->byte_fallback = m->byte_fallback;
     chars_set_bytes(u->byte_id, &t->vocab);
-    unigram_finish(u, &t->vocab);
+    unigram_finish(u, &t->vocab, trie_find(&u->trie, SPACE_MARK, 3));
     return 0;
 }
 
@@ -269,7 +271,7 @@ static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
     }
     if (trie_is_empty(&c->symbols))
         return err_set(e, ERR_FORMAT, "it has no pieces for text");
-    TRY(bpe_begin(&t->bpe, e));
+    TRY(bpe_begin(&t->bpe, t->vocab.used, e));
     c->first_virtual = t->vocab.n;
     if (joins)
         TRY(chars_add_pairs(c, &t->bpe, &t->vocab, m->scores, e));

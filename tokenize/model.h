@@ -54,11 +54,11 @@ int format_add_token(struct tokenizer *t, const struct added_token *token, struc
 int format_unmap_bytes(struct span token, struct buf *out);
 /* Appends what a token decodes to where tokens are bytes; text: the token's, or how an added one looks. */
 int format_decode_bytes(const struct tokenizer *t, uint32_t id, struct span text, struct buf *out);
-/* Fills t->vocab from an object of tokens and ids. */
+/* Fills t->vocab from an object of tokens and ids.  Of rows (node.h) it fails wherever anything is unusual; then they are to be
+ * read as a tree. */
 int format_read_vocab(struct tokenizer *t, const struct node *map, struct err *e);
-/* The same from a file with a NUL behind it, many times as fast, if it has only different tokens that are characters for
- * bytes.  1: done; 0: it is not so, and the vocabulary is empty. */
-int format_read_simple_vocab(struct tokenizer *t, struct span json, struct err *e);
+/* An empty tokenizer again, to be read anew. */
+void tokenizer_clear(struct tokenizer *t);
 /* The byte that a character stands for, or -1. */
 int format_byte_of(uint32_t cp);
 /* The reverse: appends the UTF-8 text of these bytes. */
@@ -81,6 +81,9 @@ struct merge_batch {
 };
 /* line[n], of which left, n and bytes are there, is one more; when they are MERGE_BATCH they are added to t. */
 int merge_batch_next(struct tokenizer *t, struct merge_batch *b, uint32_t rank, struct buf *scratch, struct err *e);
+/* The same with two tokens of MERGE_ROOM bytes at most. */
+int merge_batch_put(struct tokenizer *t, struct merge_batch *b, struct span left, struct span right, uint32_t rank,
+                    struct buf *scratch, struct err *e);
 /* Adds those that are there, as format_add_merge. */
 int merge_batch_add(struct tokenizer *t, struct merge_batch *b, struct buf *scratch, struct err *e);
 

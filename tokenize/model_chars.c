@@ -128,10 +128,14 @@ int chars_finish(struct chars *c, const struct vocab *v, struct err *e)
     for (uint32_t cp = 0; cp < 65536; cp++) {
         char s[4];
         size_t n = cp >= 0xD800 && cp < 0xE000 ? 0 : (size_t)utf8_put(s, cp);
-        int64_t id = -1;
-        if (n)
-            id = c->sentencepiece ? trie_find(&c->symbols, s, n) : vocab_find(v, (struct span){s, n});
+        int64_t id = n && c->sentencepiece ? trie_find(&c->symbols, s, n) : -1;
         c->bmp[cp] = id < 0 ? OTHER : (uint32_t)id;
+    }
+    for (uint32_t id = 0; id < v->n && !c->sentencepiece; id++) {
+        struct span s = vocab_get(v, id);
+        uint32_t cp;
+        if (s.n && s.n <= 3 && (size_t)utf8_next(s.p, s.p + s.n, &cp) == s.n && vocab_find(v, s) == (int64_t)id)
+            c->bmp[cp] = id;
     }
     return 0;
 }
@@ -298,6 +302,11 @@ int64_t chars_encode(const struct chars *c, const struct bpe *b, const struct vo
     int64_t left = bpe_merge(b, s, ids, k);
 
     return left < 0 || !c->sentencepiece ? left : (int64_t)ids_of_symbols(c, v, p, n, ids, (size_t)left);
+}
+
+void chars_begin_word(const struct chars *c, const struct vocab *v, struct bpe_word *w)
+{
+    w->count = (uint32_t)tokens_of(c, v, w->p, w->n, w->ids);
 }
 
 void chars_encode_words(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_word *words, size_t n)

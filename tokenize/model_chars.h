@@ -43,7 +43,9 @@ void chars_free(struct chars *c);
 int64_t chars_encode(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
                      const uint8_t *p, size_t n, uint32_t *ids);
 
-/* The same for n short pieces together, of 1 to BPE_SHORT bytes. */
+/* Not of SentencePiece's models: the tokens of a short piece's characters, which are to be joined; count is how many. */
+void chars_begin_word(const struct chars *c, const struct vocab *v, struct bpe_word *w);
+/* As chars_encode for n short pieces together, of 1 to BPE_SHORT bytes. */
 void chars_encode_words(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_word *words, size_t n);
 
 #endif

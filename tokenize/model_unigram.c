@@ -22,15 +22,18 @@ int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score,
     }
     u->scores[id] = score;
     u->longest = piece.n > u->longest ? piece.n : u->longest;
+    return 0;
+}
+
+int unigram_add_piece(struct unigram *u, uint32_t id, struct span piece, struct err *e)
+{
     return piece.n ? trie_add(&u->trie, piece, (int32_t)id, e) : 0;
 }
 
-void unigram_finish(struct unigram *u, const struct vocab *v)
+void unigram_finish(struct unigram *u, const struct vocab *v, int64_t mark)
 {
-    int32_t mark = trie_find(&u->trie, SPACE_MARK, 3);
-
     /* Where the mark has no piece it would join a run of unknown characters. */
-    word_marks_find(&u->marks, v, mark != TRIE_NONE && mark != u->unknown, false);
+    word_marks_find(&u->marks, v, mark >= 0 && mark != u->unknown, false);
 }
 
 void unigram_free(struct unigram *u)
@@ -95,6 +98,21 @@ struct found {
     int32_t id;
 };
 
+/* The pieces that p[0..left-1] begins with, from the vocabulary.  As find_pieces. */
+static size_t look_up_pieces(const struct unigram *u, const struct vocab *v, const uint8_t *p, size_t left, struct found *found,
+                             size_t *seen)
+{
+    size_t k = 0, most = u->longest < left ? u->longest : left;
+
+    for (size_t i = 1; i <= most; i++) {
+        int64_t id = i < left && (p[i] & 0xC0) == 0x80 ? VOCAB_NONE : vocab_find_own(v, (struct span){(const char *)p, i});
+        found[k] = (struct found){(uint32_t)i, (int32_t)id};
+        k += id >= 0;
+    }
+    *seen = most < left ? most : left + 1;
+    return k;
+}
+
 /* The pieces that p[0..left-1] begins with, the shortest first; their number.  *seen: how many bytes say so. */
 static size_t find_pieces(const struct unigram *u, const uint8_t *p, size_t left, struct found *found, size_t *seen)
 {
@@ -109,8 +127,10 @@ static size_t find_pieces(const struct unigram *u, const uint8_t *p, size_t left
     return k;
 }
 
-/* Fills the nodes behind those of p[0..n-1] from nodes[0].score on.  False: some character is no token by itself. */
-static bool find_ways(const struct unigram *u, struct node *nodes, struct found *found, const uint8_t *p, size_t n)
+/* Fills the nodes behind those of p[0..n-1] from nodes[0].score on.  by_vocab: unigram_scratch's.  False: some character is no
+ * token by itself. */
+static bool find_ways(const struct unigram *u, const struct vocab *by_vocab, struct node *nodes, struct found *found,
+                      const uint8_t *p, size_t n)
 {
     bool known = true;
     size_t step = 0, last = 0; /* the last node with a way */
@@ -124,7 +144,8 @@ static bool find_ways(const struct unigram *u, struct node *nodes, struct found 
 
         /* In a run of one character (a line of a table) the pieces are those of the place before. */
         if (seen > n - at || memcmp(p + at, p + at - step, seen) != 0)
-            pieces = find_pieces(u, p + at, n - at, found, &seen);
+            pieces = by_vocab ? look_up_pieces(u, by_vocab, p + at, n - at, found, &seen)
+                              : find_pieces(u, p + at, n - at, found, &seen);
 
         if (u->sums == UNIGRAM_ROUNDED && fabs(nodes[at].score) > SUM_MOST)
             reset_sums(nodes, at, last);
@@ -144,6 +165,14 @@ static bool find_ways(const struct unigram *u, struct node *nodes, struct found 
         last = at + step > last ? at + step : last;
     }
     return known;
+}
+
+/* The piece of just these bytes; -1: there is none. */
+static int64_t exact_piece(const struct unigram *u, const struct vocab *by_vocab, const uint8_t *p, size_t n)
+{
+    struct span s = {(const char *)p, n};
+
+    return by_vocab ? vocab_find_own(by_vocab, s) : trie_find(&u->trie, s.p, n);
 }
 
 /* What unknown text leaves behind. */
@@ -179,6 +208,7 @@ static int64_t put_way(const struct unigram *u, struct unigram_scratch *s, const
 {
     uint32_t *path;
     size_t steps = 0, count = 0;
+    int64_t id;
 
     s->path.n = 0;
     if (buf_reserve(&s->path, (n + 1) * sizeof *path) < 0)
@@ -194,8 +224,9 @@ static int64_t put_way(const struct unigram *u, struct unigram_scratch *s, const
         }
         while (u->fuse_unknown && k > 0 && is_unknown(u, nodes[path[k - 1]].id))
             end = path[--k];
-        if (u->sums == UNIGRAM_DOUBLE && trie_find(&u->trie, (const char *)p + from, end - from) != TRIE_NONE)
-            ids[count++] = (uint32_t)trie_find(&u->trie, (const char *)p + from, end - from);
+        id = u->sums == UNIGRAM_DOUBLE ? exact_piece(u, s->by_vocab, p + from, end - from) : -1;
+        if (id >= 0)
+            ids[count++] = (uint32_t)id;
         else
             count += put_unknown(u, p + from, end - from, ids + count);
         if (s->unknown && ids[count - 1] == (uint32_t)u->unknown)
@@ -216,7 +247,7 @@ static int64_t encode_from(const struct unigram *u, struct unigram_scratch *s, d
         return ERR_NOMEM;
     *ways = nodes = (struct node *)(void *)s->nodes.p;
     nodes[0].score = sum;
-    if (!find_ways(u, nodes, (struct found *)(void *)s->found.p, p, n) && u->unknown < 0)
+    if (!find_ways(u, s->by_vocab, nodes, (struct found *)(void *)s->found.p, p, n) && u->unknown < 0)
         return ERR_FORMAT;
     return put_way(u, s, nodes, p, n, ids);
 }

@@ -16,6 +16,8 @@ enum unigram_sums {
     UNIGRAM_ROUNDED_LAST, /* SentencePiece up to 0.2.1: a sum is rounded to single precision when it has won */
 };
 
+enum { UNIGRAM_SHORT = 512 };
+
 /* Zero-initialise, fill in the settings, add pieces, then unigram_finish. */
 struct unigram {
     enum unigram_sums sums;
@@ -35,11 +37,15 @@ struct unigram {
 
 struct unigram_scratch {
     struct buf nodes, found, path, ids;
+    const struct vocab *by_vocab; /* pieces, of UNIGRAM_SHORT bytes at most, are looked up there; NULL: in the trie, faster */
     struct buf *unknown; /* takes the text of each unknown token, in order, each ended by a NUL; NULL: it is not wanted */
 };
 
+/* The score of the id's piece, which is not found before unigram_find_piece. */
 int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score, uint32_t n_ids, struct err *e);
-void unigram_finish(struct unigram *u, const struct vocab *v);
+int unigram_add_piece(struct unigram *u, uint32_t id, struct span piece, struct err *e);
+/* mark: the id of the piece U+2581; -1: there is none. */
+void unigram_finish(struct unigram *u, const struct vocab *v, int64_t mark);
 void unigram_free(struct unigram *u);
 void unigram_scratch_free(struct unigram_scratch *s);
 

@@ -3,31 +3,50 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "tokenize/bpe_pairs.h"
 #include "tokenize/model.h"
 
 struct ranks_later {
     pthread_mutex_t lock;
     struct tokenizer *t;
-    int rc;       /* of deriving them */
-    bool derived; /* atomic */
+    uint32_t *made; /* by merges; NULL: they are ranks */
+    uint32_t n;     /* merges */
+    int rc;         /* of deriving them */
+    bool derived;   /* atomic */
 };
 
-int ranks_later_begin(struct tokenizer *t, struct err *e)
+int merges_later_begin(struct tokenizer *t, uint32_t n, uint32_t *made, struct err *e)
 {
     struct ranks_later *x = calloc(1, sizeof *x);
 
-    if (!x)
+    if (!x) {
+        free(made);
         return err_set(e, ERR_NOMEM, "out of memory for a tokenizer");
+    }
     pthread_mutex_init(&x->lock, NULL);
     x->t = t;
+    x->made = made;
+    x->n = n;
     t->later = x;
     return 0;
 }
 
+int ranks_later_begin(struct tokenizer *t, struct err *e)
+{
+    return merges_later_begin(t, 0, NULL, e);
+}
+
+int pieces_later_begin(struct tokenizer *t, struct err *e)
+{
+    return merges_later_begin(t, 0, NULL, e);
+}
+
 void ranks_later_free(struct ranks_later *x)
 {
-    if (x)
+    if (x) {
         pthread_mutex_destroy(&x->lock);
+        free(x->made);
+    }
     free(x);
 }
 
@@ -36,11 +55,43 @@ bool ranks_derived(const struct tokenizer *t)
     return !t->later || __atomic_load_n(&t->later->derived, __ATOMIC_ACQUIRE);
 }
 
-static int derive(struct tokenizer *t, struct err *e)
+/* Of a pair given twice the later one counts. */
+static int add_merges(struct tokenizer *t, const struct ranks_later *x, struct err *e)
 {
-    TRY(bpe_add_ranks(&t->bpe, &t->vocab, e));
+    struct merge_batch batch = {.down = true};
+    struct buf scratch = {0};
+    int rc = 0;
+
+    for (uint32_t i = x->n; i-- > 0 && rc == 0;) {
+        struct span s = vocab_get(&t->vocab, x->made[i] >> 8), left = {s.p, x->made[i] & 255};
+        struct span right = {s.p + left.n, s.n - left.n};
+        t->likely = x->made[i] >> 8;
+        if (s.n <= MERGE_ROOM)
+            rc = merge_batch_put(t, &batch, left, right, i, &scratch, e);
+        else if ((rc = merge_batch_add(t, &batch, &scratch, e)) == 0)
+            rc = format_add_merge(t, left, right, 0, i, &scratch, e);
+    }
+    if (rc == 0)
+        rc = merge_batch_add(t, &batch, &scratch, e);
+    buf_free(&scratch);
+    return rc;
+}
+
+static int add_pieces(struct tokenizer *t, struct err *e)
+{
+    for (uint32_t id = 0; id < t->vocab.n; id++)
+        if (!vocab_is_added(&t->vocab, id))
+            TRY(unigram_add_piece(&t->rules->unigram, id, vocab_get(&t->vocab, id), e));
+    return 0;
+}
+
+static int derive(struct tokenizer *t, const struct ranks_later *x, struct err *e)
+{
+    if (t->rules && t->rules->model == MODEL_UNIGRAM)
+        return add_pieces(t, e);
+    TRY(x->made ? add_merges(t, x, e) : bpe_add_ranks(&t->bpe, &t->vocab, e));
     TRY(bpe_finish(&t->bpe, &t->vocab, e));
-    return bpe_check_cuts(&t->bpe, &t->vocab, e);
+    return t->whole_first ? bpe_check_cuts(&t->bpe, &t->vocab, e) : 0;
 }
 
 int tokenizer_prepare(const struct tokenizer *t, struct err *e)
@@ -52,48 +103,83 @@ int tokenizer_prepare(const struct tokenizer *t, struct err *e)
         return 0;
     pthread_mutex_lock(&x->lock);
     if (!x->derived && x->rc == 0) {
-        x->rc = derive(x->t, e);
+        x->rc = derive(x->t, x, e);
         __atomic_store_n(&x->derived, x->rc == 0, __ATOMIC_RELEASE);
     }
     rc = x->rc;
     pthread_mutex_unlock(&x->lock);
-    return rc < 0 ? err_set(e, rc, "out of memory for merges") : 0;
+    if (rc == ERR_NOMEM)
+        return err_set(e, rc, "out of memory for merges");
+    return rc < 0 ? err_set(e, rc, "a merge needs a token that the vocabulary lacks") : 0;
 }
 
-/* The rank of the token that w has from its byte `from` to `to`; BPE_NO_BYTE: it is none. */
-static uint32_t rank_of(const struct vocab *v, const struct bpe_word *w, uint8_t from, uint8_t to)
+/* The last merge of a token whose first one has so many bytes; -1: there is none. */
+static int64_t find_merge(const struct ranks_later *x, uint32_t token, uint32_t left)
 {
-    int64_t id = vocab_find_own(v, (struct span){(const char *)w->p + from, (size_t)(to - from)});
+    uint32_t low = 0, high = x->n, end = (token + 1) << 8;
 
-    return id < 0 ? BPE_NO_BYTE : (uint32_t)id;
+    while (low < high) { /* the first one of a later token */
+        uint32_t middle = low + (high - low) / 2;
+        if (x->made[middle] < end)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low > 0 && x->made[low - 1] >> 8 == token)
+        if ((x->made[--low] & 255) == left)
+            return low;
+    return -1;
 }
 
-void ranks_encode_word(const struct bpe *b, const struct vocab *v, struct bpe_word *w)
+/* The rank of joining two tokens, and what they become; BPE_NO_RANK: nothing. */
+static uint32_t join(const struct tokenizer *t, uint32_t left, uint32_t right, uint32_t *id)
 {
-    uint8_t at[BPE_SHORT + 1]; /* where the tokens so far begin, and the end */
-    uint32_t rank[BPE_SHORT];  /* of each and the next one together */
-    size_t n = w->n, low;
+    const struct ranks_later *x = t->later;
+    struct span l = vocab_get(&t->vocab, left), r = vocab_get(&t->vocab, right), both;
+    char bytes[2 * UINT8_MAX];
+    int64_t found;
 
-    for (size_t i = 0; i <= n; i++)
-        at[i] = (uint8_t)i;
-    for (size_t i = 0; i < n; i++)
-        w->ids[i] = b->byte_id[w->p[i]];
+    if (l.n > UINT8_MAX || r.n > UINT8_MAX)
+        return BPE_NO_RANK;
+    memcpy(bytes, l.p, l.n);
+    memcpy(bytes + l.n, r.p, r.n);
+    both = (struct span){bytes, l.n + r.n};
+    found = x->made ? vocab_find(&t->vocab, both) : vocab_find_own(&t->vocab, both);
+    *id = (uint32_t)found;
+    if (x->made && found >= 0)
+        found = find_merge(x, *id, (uint32_t)l.n);
+    return found < 0 ? BPE_NO_RANK : (uint32_t)found;
+}
+
+void ranks_join_word(const struct tokenizer *t, struct bpe_word *w)
+{
+    uint32_t rank[BPE_SHORT], id[BPE_SHORT]; /* of each token and the next one together */
+    size_t n = w->count, low;
+
     for (size_t i = 0; i + 1 < n; i++)
-        rank[i] = rank_of(v, w, at[i], at[i + 2]);
+        rank[i] = join(t, w->ids[i], w->ids[i + 1], &id[i]);
     for (; n > 1; n--) {
         low = 0;
         for (size_t i = 1; i + 1 < n; i++)
             low = rank[i] < rank[low] ? i : low;
-        if (rank[low] == BPE_NO_BYTE)
+        if (rank[low] == BPE_NO_RANK)
             break;
-        w->ids[low] = rank[low];
+        w->ids[low] = id[low];
         memmove(w->ids + low + 1, w->ids + low + 2, (n - low - 2) * sizeof *w->ids);
-        memmove(at + low + 1, at + low + 2, n - low - 1);
         memmove(rank + low, rank + low + 1, (n - low - 2) * sizeof *rank);
+        memmove(id + low, id + low + 1, (n - low - 2) * sizeof *id);
         if (low + 2 < n)
-            rank[low] = rank_of(v, w, at[low], at[low + 2]);
+            rank[low] = join(t, w->ids[low], w->ids[low + 1], &id[low]);
         if (low)
-            rank[low - 1] = rank_of(v, w, at[low - 1], at[low + 1]);
+            rank[low - 1] = join(t, w->ids[low - 1], w->ids[low], &id[low - 1]);
     }
     w->count = (uint32_t)n;
+}
+
+void ranks_encode_word(const struct tokenizer *t, struct bpe_word *w)
+{
+    for (uint32_t i = 0; i < w->n; i++)
+        w->ids[i] = t->bpe.byte_id[w->p[i]];
+    w->count = w->n;
+    ranks_join_word(t, w);
 }

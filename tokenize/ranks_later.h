@@ -1,6 +1,7 @@
-/* tokenize/ranks_later.h -- rank files: their pairs, which take most of the time to open one, are derived when they are
- * needed.  Most words are tokens, and the first of those that are not are merged by their bytes.  So a few texts need no
- * pair, nor does decoding.
+/* tokenize/ranks_later.h -- pairs that are derived when they are needed, which takes most of the time to open a tokenizer: those
+ * of rank files, and of merges that are in the order of the
+ * tokens that they make.  Most words are tokens, and the first of those that are not
+ * are merged by their bytes.  So a few texts need no pair, nor does decoding.
  */
 #ifndef TOKENIZE_RANKS_LATER_H
 #define TOKENIZE_RANKS_LATER_H
@@ -12,11 +13,19 @@ struct ranks_later;
 
 /* Says that t has ranks (bpe_set_bytes), and no pairs yet.  ERR_NOMEM. */
 int ranks_later_begin(struct tokenizer *t, struct err *e);
+/* Says that t has n merges (bpe_set_bytes or bpe_begin), and no pairs yet.  made[i]: of the i-th the token that it makes, times
+ * 256, and how many bytes its first one has; tokens in order.  No two tokens have the same bytes, none that merges join
+ * has more than 255; both are there as far as a hash can tell, else deriving fails.  Takes made (free).  ERR_NOMEM. */
+int merges_later_begin(struct tokenizer *t, uint32_t n, uint32_t *made, struct err *e);
+/* Says that t has a Unigram model of different pieces, and no trie of them yet.  ERR_NOMEM. */
+int pieces_later_begin(struct tokenizer *t, struct err *e);
 void ranks_later_free(struct ranks_later *x);
 
-/* True if t's pairs are there: always, but for rank files. */
+/* True if t's pairs are there. */
 bool ranks_derived(const struct tokenizer *t);
-/* A word of 1 to BPE_SHORT bytes (bpe_has_bytes) without any pairs: as bpe_encode_words, but much slower. */
-void ranks_encode_word(const struct bpe *b, const struct vocab *v, struct bpe_word *w);
+/* A word of 1 to BPE_SHORT bytes that all have tokens, without any pairs: as bpe_encode_words, but much slower. */
+void ranks_encode_word(const struct tokenizer *t, struct bpe_word *w);
+/* The same from its `count` symbols in its ids on, which are all tokens: as bpe_merge_words. */
+void ranks_join_word(const struct tokenizer *t, struct bpe_word *w);
 
 #endif

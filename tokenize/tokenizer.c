@@ -47,9 +47,13 @@ static int open_pair(struct tokenizer *t, const char *vocab, const char *merges,
 static int open_one(struct tokenizer *t, const char *path, const char *pattern, struct err *e)
 {
     struct buf b = {0};
+    struct stat st;
     size_t i = 0;
-    int rc = file_read_all(path, FILE_MAX, &b, e);
+    int rc;
 
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < FILE_MAX)
+        buf_reserve_large(&b, (size_t)st.st_size + 1);
+    rc = file_read_all(path, FILE_MAX, &b, e);
     if (rc == 0) {
         while (i < b.n && memchr(" \t\r\n", b.p[i], 4))
             i++;
@@ -187,17 +191,28 @@ int tokenizer_open_sentencepiece(struct tokenizer **out, const char *name, struc
     return finish(out, t, NULL, s, format_read_sentencepiece(t, name, model, s->pattern, e), e);
 }
 
-void tokenizer_close(struct tokenizer *t)
+/* Frees what t has. */
+static void empty(struct tokenizer *t)
 {
-    if (!t)
-        return;
     vocab_free(&t->vocab);
     bpe_free(&t->bpe);
     ranks_later_free(t->later);
     split_free(&t->split);
     added_free(&t->added);
     rules_free(t->rules);
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+    if (t)
+        empty(t);
     free(t);
+}
+
+void tokenizer_clear(struct tokenizer *t)
+{
+    empty(t);
+    *t = (struct tokenizer){.spm_version = t->spm_version, .specials_given = t->specials_given};
 }
 
 uint32_t tokenizer_vocab_size(const struct tokenizer *t)

@@ -60,8 +60,8 @@ int tokenizer_open_sentencepiece(struct tokenizer **t, const char *name, struct 
                                  struct err *e);
 void tokenizer_close(struct tokenizer *t);
 
-/* What opening leaves for when it is needed: the pairs of rank files, which many threads may wait for.  Encoders do so by
- * themselves; facts and a hash need it.  ERR_NOMEM. */
+/* What opening leaves for when it is needed: pairs, Unigram's trie, which many threads may wait for.  Encoders do so by
+ * themselves; facts and a hash need it.  ERR_NOMEM, ERR_FORMAT (ranks_later.h). */
 int tokenizer_prepare(const struct tokenizer *t, struct err *e);
 
 /* For reports.  The strings live as long as t.  Merges are counted when t is prepared. */

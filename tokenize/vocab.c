@@ -57,6 +57,15 @@ void vocab_ask_more(const struct vocab *v, uint64_t asked)
         __builtin_prefetch(entry(v, slot->id - 1));
 }
 
+bool vocab_may_have(const struct vocab *v, uint64_t asked)
+{
+    uint32_t tag = (uint32_t)(asked >> 32), i = tag & v->mask;
+
+    while (v->slots[i].id && v->slots[i].tag != tag)
+        i = (i + 1) & v->mask;
+    return v->slots[i].id != 0;
+}
+
 int64_t vocab_find_asked(const struct vocab *v, struct span s, uint64_t hash)
 {
     return v->slots ? (int64_t)find_slot(v, s, hash)->id - 1 : VOCAB_NONE;

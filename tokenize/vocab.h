@@ -44,6 +44,7 @@ int64_t vocab_find(const struct vocab *v, struct span s);
 /* The same in steps, so that memory is asked early for several.  The vocabulary has tokens. */
 uint64_t vocab_ask(const struct vocab *v, struct span s);
 void vocab_ask_more(const struct vocab *v, uint64_t asked); /* may be left out */
+bool vocab_may_have(const struct vocab *v, uint64_t asked); /* false: certainly not; true: by 32 bits of a hash */
 int64_t vocab_find_asked(const struct vocab *v, struct span s, uint64_t asked);
 /* The same among the model's own tokens, not added ones. */
 int64_t vocab_find_own(const struct vocab *v, struct span s);

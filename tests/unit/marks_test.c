@@ -108,7 +108,7 @@ static void random_pairs(struct bpe *b, bool dense)
     struct vocab none = {0};
     struct err e;
 
-    assert_int_equal(bpe_begin(b, &e), 0);
+    assert_int_equal(bpe_begin(b, 0, &e), 0);
     for (uint32_t rank = 0; rank < 60; rank++) {
         uint32_t most = dense ? 20 + rank : 40;
         assert_int_equal(bpe_add_merge(b, below(most), below(most), rank, dense ? 20 + rank : below(200), &e), 0);

@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/node.h"
-#include "tokenize/tokenizer.h"
+#include "tokenize/model.h"
 
 static const struct node *item(const struct node *list, int i)
 {
@@ -48,36 +48,88 @@ static int check(struct tokenizer *t, struct encoder *enc, const struct node *c,
     return bad;
 }
 
+enum { AS_IT_IS, PREPARED, AS_A_TREE, WAYS };
+
+/* The tokenizer of a form as it is read; with all its pairs; or from a tree, as some first id, 0, is written unusually.  NULL:
+ * this form has no such id. */
+static struct tokenizer *open_form(const struct node *form, int way)
+{
+    struct span json = node_get(form, "json")->str;
+    const char *vocab = strstr(json.p, "\"vocab\":{\""), *id = vocab ? strstr(vocab, "\":0,") : NULL;
+    struct buf other = {0};
+    struct tokenizer *t;
+    struct err e;
+
+    if (way == AS_A_TREE && id) {
+        size_t n = (size_t)(id + 2 - json.p);
+        buf_put(&other, json.p, n);
+        buf_putc(&other, '-');
+        buf_put(&other, json.p + n, json.n - n);
+        json = buf_span(&other);
+    } else if (way == AS_A_TREE) {
+        return NULL;
+    }
+    if (tokenizer_open_json(&t, node_str(form, "name"), json, NULL, &e) < 0 || (way == PREPARED && tokenizer_prepare(t, &e) < 0))
+        fail_msg("%s", e.msg);
+    buf_free(&other);
+    return t;
+}
+
+/* Tokenizers of the same file. */
+static void same_tokenizer(struct tokenizer *t, struct tokenizer *other)
+{
+    struct err e;
+
+    assert_int_equal(tokenizer_prepare(t, &e) < 0 || tokenizer_prepare(other, &e) < 0, 0);
+    assert_int_equal(t->vocab.n, other->vocab.n);
+    for (uint32_t id = 0; id < t->vocab.n; id++) {
+        assert_true(span_eq(vocab_get(&t->vocab, id), vocab_get(&other->vocab, id)));
+        assert_int_equal(vocab_is_added(&t->vocab, id), vocab_is_added(&other->vocab, id));
+    }
+    assert_int_equal(t->bpe.n, other->bpe.n);
+    assert_true(bpe_hash(&t->bpe) == bpe_hash(&other->bpe));
+}
+
 static void every_form_is_read_as_recorded(void **state)
 {
     struct buf file = {0};
     struct arena a = {0};
     struct err e;
-    int forms = 0, cases = 0, bad = 0;
+    int forms = 0, cases = 0, bad = 0, later = 0, trees = 0;
 
     (void)state;
     if (file_read_all("tests/data/tokenizer/forms.jsonl.zst", 1 << 26, &file, &e) < 0)
         fail_msg("%s", e.msg);
     for (size_t at = 0; at < file.n; forms++) {
         const char *nl = memchr(file.p + at, '\n', file.n - at);
+        struct tokenizer *ways[WAYS];
         struct node *root;
-        struct tokenizer *t;
-        struct encoder *enc;
         arena_reset(&a);
-        if (node_parse_json(&a, (struct span){file.p + at, (size_t)(nl - file.p) - at}, &root, &e) < 0 ||
-            tokenizer_open_json(&t, node_str(root, "name"), node_get(root, "json")->str, NULL, &e) < 0)
+        if (node_parse_json(&a, (struct span){file.p + at, (size_t)(nl - file.p) - at}, &root, &e) < 0)
             fail_msg("%s", e.msg);
-        enc = encoder_new(t);
-        for (int twice = 0; twice < 2; twice++) /* the second time from the table of words */
-            for (const struct node *c = node_get(root, "cases")->child; c; c = c->next, cases++)
-                bad += check(t, enc, c, node_str(root, "name"));
-        encoder_free(enc);
-        tokenizer_close(t);
+        for (int way = 0; way < WAYS; way++) {
+            struct tokenizer *t = ways[way] = open_form(root, way);
+            struct encoder *enc = t ? encoder_new(t) : NULL;
+            for (int twice = 0; t && twice < 2; twice++) /* the second time from the table of words */
+                for (const struct node *c = node_get(root, "cases")->child; c; c = c->next, cases++)
+                    bad += check(t, enc, c, node_str(root, "name"));
+            encoder_free(enc);
+        }
+        later += ways[AS_IT_IS]->later != NULL;
+        if (ways[AS_A_TREE]) {
+            trees++;
+            assert_null(ways[AS_A_TREE]->later);
+            same_tokenizer(ways[AS_IT_IS], ways[AS_A_TREE]);
+        }
+        for (int way = 0; way < WAYS; way++)
+            tokenizer_close(ways[way]);
         at = (size_t)(nl + 1 - file.p);
     }
     assert_int_equal(bad, 0);
     assert_int_equal(forms, 39);
-    assert_true(cases > 5000);
+    assert_int_equal(trees, 34);
+    assert_true(later > 10);
+    assert_true(cases > 15000);
     buf_free(&file);
     arena_free(&a);
 }

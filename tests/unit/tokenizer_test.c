@@ -11,6 +11,7 @@
 
 #include "base/pool.h"
 #include "base/rng.h"
+#include "base/json_shim.h"
 #include "tokenize/bpe_pairs.h"
 #include "tokenize/model.h"
 #include "tokenize/tokenizer.h"
@@ -25,6 +26,9 @@ static uint32_t below(uint32_t n)
 }
 
 /* ---- merging ---- */
+
+/* How many bytes of a merge's token its first one has, by make_bpe. */
+static uint8_t made_of[512];
 
 /* 256 bytes and some merges over some of them. */
 static void make_bpe(struct bpe *b, struct vocab *v, int merges, const char *letters)
@@ -53,6 +57,7 @@ static void make_bpe(struct bpe *b, struct vocab *v, int merges, const char *let
             continue;
         assert_int_equal(vocab_add(v, id, (struct span){text, x.n + y.n}, &e), 0);
         assert_int_equal(bpe_add_merge(b, l, r, id, id, &e), 0);
+        made_of[id - 256] = (uint8_t)x.n;
         id++;
         merges--;
     }
@@ -212,6 +217,7 @@ static void ranks_follow_the_definition(void **state)
     (void)state;
     for (int round = 0; round < 24; round++) {
         struct vocab v = {0};
+        struct tokenizer t;
         struct bpe b = {0};
         uint32_t id = round % 6 == 5 ? BPE_DENSE_IDS - 600 : 0, got[400], want[400];
         char text[400];
@@ -229,6 +235,8 @@ static void ranks_follow_the_definition(void **state)
         assert_int_equal(bpe_add_ranks(&b, &v, &e), 0);
         assert_int_equal(bpe_finish(&b, &v, &e), 0);
         assert_int_equal(b.dense != NULL, round % 6 < 5);
+        t = (struct tokenizer){.vocab = v, .bpe = b};
+        assert_int_equal(ranks_later_begin(&t, &e), 0);
         for (int i = 0; i < 100; i++) {
             size_t n = 1 + below(i % 8 ? 30 : 150), k;
             if (use_isa(&b, (enum isa)(i % 3)))
@@ -240,14 +248,60 @@ static void ranks_follow_the_definition(void **state)
             assert_memory_equal(got, want, k * sizeof *got);
             if (n <= BPE_SHORT) { /* by bytes, without pairs */
                 struct bpe_word w = {.p = (const uint8_t *)text, .ids = got, .n = (uint32_t)n};
-                ranks_encode_word(&b, &v, &w);
+                ranks_encode_word(&t, &w);
                 assert_int_equal(w.count, k);
                 assert_memory_equal(got, want, k * sizeof *got);
             }
             joined += n - k;
         }
+        ranks_later_free(t.later);
         bpe_free(&b);
         vocab_free(&v);
+    }
+    assert_true(joined > 10000);
+    bpe_scratch_free(&scratch);
+}
+
+/* Merges that each make the next token: by bytes, and when their pairs have been derived. */
+static void merges_wait_for_a_text(void **state)
+{
+    struct bpe_scratch scratch = {0};
+    size_t joined = 0;
+    struct err e;
+
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        struct tokenizer t = {.whole_first = round % 2};
+        uint8_t text[BPE_SHORT];
+        uint32_t *made = malloc(100 * sizeof *made);
+        uint32_t want[BPE_SHORT], got[BPE_SHORT];
+        struct bpe all;
+        make_bpe(&all, &t.vocab, 100, "abc");
+        for (uint32_t i = 0; i < 100; i++)
+            made[i] = (256 + i) << 8 | made_of[i];
+        assert_int_equal(bpe_set_bytes(&t.bpe, &t.vocab, &e), 0);
+        assert_int_equal(merges_later_begin(&t, 100, made, &e), 0);
+        for (int i = 0; i < 400; i++) {
+            size_t n = 1 + below(BPE_SHORT), k;
+            struct bpe_word w = {.p = text, .ids = got, .n = (uint32_t)n};
+            for (size_t j = 0; j < n; j++)
+                text[j] = (uint8_t)('a' + below(3));
+            k = (size_t)bpe_encode(&all, &scratch, text, n, want);
+            if (i == 200)
+                assert_int_equal(tokenizer_prepare(&t, &e), 0);
+            if (i < 200)
+                ranks_encode_word(&t, &w);
+            else
+                bpe_encode_words(&t.bpe, &w, 1);
+            assert_int_equal(w.count, k);
+            assert_memory_equal(got, want, k * sizeof *got);
+            joined += n - k;
+        }
+        assert_int_equal(t.bpe.n, 100);
+        bpe_free(&all);
+        ranks_later_free(t.later);
+        bpe_free(&t.bpe);
+        vocab_free(&t.vocab);
     }
     assert_true(joined > 10000);
     bpe_scratch_free(&scratch);
@@ -563,39 +617,60 @@ static int open_text(const char *json, struct err *e)
     return rc;
 }
 
-/* What is simple is read as it stands there; everything else leaves nothing behind. */
-static void simple_vocabularies_are_told_from_others(void **state)
+/* A vocabulary as rows: 1; 0: it has to be a tree; or an error of its JSON. */
+static int read_rows(struct vocab *v, struct span json)
 {
-    static const char *const others[] = {
-        "", "[]", "{}", "{\"a\":0", "{\"a\":0}x", "{\"a\":0,}", "{\"a\":01}", "{\"a\":-1}", "{\"a\":1.0}", "{\"a\":1e0}",
-        "{\"a\":\"0\"}", "{\"a\":}", "{\"a\" 0}", "{\"a:0}", "{\"a\\\":0}", "{\"\\n\":0}", "{\"\\u00\":0}",
-        "{\"\\u00g0\":0}", "{\"\\u4e2d\":0}", "{\"\xE4\xB8\xAD\":0}", "{\"\xC4\":0}", "{\"a b\":0}", "{\"\x01\":0}",
-        "{\"a\":0,\"a\":1}", "{\"a\":0,\"\\u0061\":1}", "{\"a\":0,\"b\":0}", "{\"a\":16777215}", "{\"a\":99999999999}",
-        "{\"a\":0,\"b\":{}}"};
-    static const char simple[] = " {\"a\" : 3,\n\t\"\\u0120b\\\"\\\\\":0,\"\xC4\xA0\xC3\xA9\": 7 , \"\\u010A\\/\":1}\r\n";
+    struct tokenizer t = {0};
+    struct json_scanner *s = json_scanner_new();
+    struct arena a = {0};
+    struct node *root;
+    struct err e;
+    int rc = node_parse_json_rows(&a, s, json, NULL, &root, &e);
+
+    if (rc == 0)
+        rc = root->type == NODE_ROWS && format_read_vocab(&t, root, &e) == 0;
+    *v = t.vocab;
+    arena_free(&a);
+    json_scanner_free(s);
+    return rc;
+}
+
+/* What is usual is read as it stands there; of everything else a tree is made. */
+static void usual_vocabularies_are_told_from_others(void **state)
+{
+    static const char *const trees[] = {
+        "[]", "{}", "{\"a\":01}", "{\"a\":-1}", "{\"a\":-0}", "{\"a\":1.0}", "{\"a\":1e0}", "{\"a\":\"0\"}",
+        "{\"a\":0,\"b\":1x}", "{\"\\u00\":0}", "{\"\\u00g0\":0}", "{\"\\x\":0}", "{\"\\ud800\":0}", "{\"a\":0,\"a\":1}",
+        "{\"a\":0,\"\\u0061\":1}", "{\"a\":0,\"b\":0}", "{\"a\":16777215}", "{\"a\":99999999999}", "{\"a\":0,\"b\":null}",
+        "{\"\xE4\xB8\xAD\":0,\"\xC3\xA4\xC2\xB8\xC5\x83\":1}"}; /* two tokens of the same bytes */
+    static const char *const wrong[] = {"", "{\"a\":0", "{\"a\":0}x", "{\"a\":0,}", "{\"a\":}", "{\"a\" 0}", "{\"a:0}",
+                                        "{\"a\\\":0}",
+                                        "{\"\xC4\":0}", "{\"\x01\":0}", "{\"a\":0 1}", "{\"a\"x:0}", "{\"a\":0]"};
+    static const char usual[] = " {\"a\" : 3,\n\t\"\\u0120b\\\"\\\\\":0,\"\xC4\xA0\xC3\xA9\": 7 , \"\\u010A\\/\":1,"
+                                "\"a b\": 5, \"\xE4\xB8\xAD\":6}\r\n";
     static const struct {
         uint32_t id;
         const char *text;
-    } want[] = {{3, "a"}, {0, " b\"\\"}, {7, " \xE9"}, {1, "\n/"}};
-    struct tokenizer t = {0};
-    char long_one[5000];
-    struct err e;
+    } want[] = {{3, "a"}, {0, " b\"\\"}, {7, " \xE9"}, {1, "\n/"}, {5, "a b"}, {6, "\xE4\xB8\xAD"}};
+    struct vocab v;
 
     (void)state;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        assert_int_equal(format_read_simple_vocab(&t, span_of(others[i]), &e), 0);
-        assert_int_equal(t.vocab.n, 0);
+    for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
+        assert_int_equal(read_rows(&v, span_of(trees[i])) > 0, 0);
+        vocab_free(&v);
     }
-    assert_int_equal(format_read_simple_vocab(&t, (struct span){"{\"a\":0}\0", 8}, &e), 0);
-    snprintf(long_one, sizeof long_one, "{\"%0*d\":0}", 4097, 0);
-    assert_int_equal(format_read_simple_vocab(&t, span_of(long_one), &e), 0);
-    assert_int_equal(format_read_simple_vocab(&t, span_of(simple), &e), 1);
-    assert_int_equal(t.vocab.n, 8);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_true(read_rows(&v, span_of(wrong[i])) < 0);
+        vocab_free(&v);
+    }
+    assert_int_equal(read_rows(&v, span_of(usual)), 1);
+    assert_int_equal(v.n, 8);
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
-        assert_true(span_is(vocab_get(&t.vocab, want[i].id), want[i].text));
-        assert_int_equal(vocab_find(&t.vocab, span_of(want[i].text)), want[i].id);
+        assert_true(span_is(vocab_get(&v, want[i].id), want[i].text));
+        assert_int_equal(vocab_find(&v, span_of(want[i].text)), want[i].id);
+        assert_int_equal(vocab_is_added(&v, want[i].id), want[i].id == 5 || want[i].id == 6);
     }
-    vocab_free(&t.vocab);
+    vocab_free(&v);
 }
 
 static void strange_files_are_refused_by_name(void **state)
@@ -644,6 +719,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(merging_follows_the_definition),
         cmocka_unit_test(ranks_follow_the_definition),
+        cmocka_unit_test(merges_wait_for_a_text),
         cmocka_unit_test(ranks_give_the_same_as_their_merges),
         cmocka_unit_test(parts_are_merged_as_the_whole),
         cmocka_unit_test(long_pieces_take_no_longer_than_they_should),
@@ -651,7 +727,7 @@ int main(void)
         cmocka_unit_test(tables_double_and_keep_what_they_have),
         cmocka_unit_test(threads_share_words),
         cmocka_unit_test(batches_give_what_was_put),
-        cmocka_unit_test(simple_vocabularies_are_told_from_others),
+        cmocka_unit_test(usual_vocabularies_are_told_from_others),
         cmocka_unit_test(strange_files_are_refused_by_name),
     };
 

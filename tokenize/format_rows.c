@@ -1,0 +1,102 @@
+#include "tokenize/format_rows.h"
+
+#include <stdlib.h>
+
+#include "base/ascii.h"
+
+enum { MEMBER_WIDTH = 4, STRING_WIDTH = 2 };
+
+bool hf_is_map(const struct node *n)
+{
+    return n && (n->type == NODE_MAP || (n->type == NODE_ROWS && n->rows->width == MEMBER_WIDTH));
+}
+
+bool hf_is_list(const struct node *n)
+{
+    return n && (n->type == NODE_LIST || (n->type == NODE_ROWS && n->rows->width != MEMBER_WIDTH));
+}
+
+int hf_rows_begin(struct row_reader *r, const struct node *list, struct err *e)
+{
+    size_t i = 0;
+
+    *r = (struct row_reader){.n = (size_t)list->count, .map = hf_is_map(list)};
+    if (list->type == NODE_ROWS) {
+        r->rows = *list->rows;
+        return 0;
+    }
+    r->items = malloc((r->n + 1) * sizeof *r->items);
+    if (!r->items)
+        return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+    for (const struct node *x = list->child; x; x = x->next)
+        r->items[i++] = x;
+    return 0;
+}
+
+void hf_rows_free(struct row_reader *r)
+{
+    free(r->items);
+    buf_free(&r->text);
+    buf_free(&r->second);
+}
+
+/* A number of one to eight digits; -1: it is something else. */
+static int64_t small_integer(struct span s)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < s.n; i++) {
+        if (!ascii_is_digit(s.p[i]))
+            return -1;
+        n = n * 10 + (s.p[i] - '0');
+    }
+    return s.n <= 8 ? n : -1;
+}
+
+static int get_row(struct row_reader *r, size_t i, struct row *row, struct err *e)
+{
+    const struct json_rows *x = &r->rows;
+    size_t first = i * x->width + (!r->map && x->width != STRING_WIDTH), other = first + 2;
+
+    TRY(json_rows_string(x, first, &r->text, &row->text, e));
+    if (x->width == STRING_WIDTH) {
+        row->kind = HF_ROW_STRING;
+    } else if (x->text[x->at[other]] == '"') {
+        row->kind = HF_ROW_STRINGS;
+        TRY(json_rows_string(x, other, &r->second, &row->second, e));
+    } else {
+        row->kind = HF_ROW_NUMBER;
+        TRY(json_rows_number(x, other, &row->second, e));
+        row->integer = small_integer(row->second);
+    }
+    return 0;
+}
+
+static void get_node(const struct row_reader *r, const struct node *x, struct row *row)
+{
+    const struct node *a = r->map ? x : x->type == NODE_LIST && x->count == 2 ? x->child : NULL, *b;
+
+    *row = (struct row){.text = x->str};
+    if (!a) {
+        row->kind = x->type == NODE_STR ? HF_ROW_STRING : HF_ROW_OTHER;
+        return;
+    }
+    row->text = r->map ? x->key : a->str;
+    b = r->map ? x : a->next;
+    row->second = b->str;
+    row->integer = b->type == NODE_INT ? b->integer : -1;
+    if (!r->map && a->type != NODE_STR)
+        row->kind = HF_ROW_OTHER;
+    else if (b->type == NODE_INT || b->type == NODE_NUM)
+        row->kind = HF_ROW_NUMBER;
+    else
+        row->kind = b->type == NODE_STR && !r->map ? HF_ROW_STRINGS : HF_ROW_OTHER;
+}
+
+int hf_rows_get(struct row_reader *r, size_t i, struct row *row, struct err *e)
+{
+    if (!r->items)
+        return get_row(r, i, row, e);
+    get_node(r, r->items[i], row);
+    return 0;
+}
