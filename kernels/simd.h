@@ -381,7 +381,7 @@ INLINE vf vf_exp(vf x)
     p = vf_fma(p, r, vf_set(0.166665206f));
     p = vf_fma(p, r, vf_set(0.499999934f));
     p = vf_fma(p, r * r, r) + vf_set(1.0f);
-    return vf_ldexp_from(lo, x, p, n); /* infinity by itself: from the first number above on p 2^n is too large by 7e-6 of itself */
+    return vf_ldexp_from(lo, x, p, n); /* above 88.72 too large for a float, so infinity by itself */
 }
 
 /* The normal distribution function: 1/2 erfc(-x / sqrt 2).  erfc(z) = e^(-z^2) g / (1 + 2 z)
