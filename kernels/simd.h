@@ -43,13 +43,16 @@ INLINE vf vf_if_ltu(vi a, vi b, vf yes, vf no) /* unsigned */
 {
     return _mm512_mask_blend_ps(_mm512_cmplt_epu32_mask(a, b), no, yes);
 }
-INLINE vi vf_round(vf a) { return _mm512_cvtps_epi32(a); }
-INLINE vf vi_to_f(vi a) { return _mm512_cvtepi32_ps(a); }
 INLINE vf vi_as_f(vi a) { return _mm512_castsi512_ps(a); }
 INLINE vi vf_as_i(vf a) { return _mm512_castps_si512(a); }
 INLINE vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 INLINE vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
-INLINE vf vf_ldexp(vf a, vi n) { return _mm512_scalef_ps(a, vi_to_f(n)); } /* a 2^n */
+INLINE vf vf_whole(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+/* a 2^n where x is not below lo, 0 where it is; n whole. */
+INLINE vf vf_ldexp_from(vf lo, vf x, vf a, vf n)
+{
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, lo, _CMP_NLT_UQ), a, n);
+}
 INLINE vi vi_load(const uint32_t *p) { return _mm512_loadu_si512(p); }
 INLINE float vf_sum(vf a) { return _mm512_reduce_add_ps(a); }
 INLINE float vf_maximum(vf a) { return _mm512_reduce_max_ps(a); }
@@ -60,13 +63,11 @@ INLINE vf vf_load_bf16(const uint16_t *p)
 }
 INLINE __m256i vf_to_bf16(vf v)
 {
-    __m512i u = _mm512_castps_si512(v), hi = _mm512_srli_epi32(u, 16);
-    __m512i odd = _mm512_and_si512(hi, _mm512_set1_epi32(1));
-    __m512i r = _mm512_srli_epi32(
-        _mm512_add_epi32(_mm512_add_epi32(u, odd), _mm512_set1_epi32(0x7fff)), 16);
-    __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    __m512i u = _mm512_castps_si512(v), one = _mm512_set1_epi32(1), r = _mm512_add_epi32(u, _mm512_set1_epi32(0x7fff));
 
-    r = _mm512_mask_or_epi32(r, nan, hi, _mm512_set1_epi32(0x40));
+    r = _mm512_mask_add_epi32(r, _mm512_test_epi32_mask(u, _mm512_set1_epi32(0x10000)), r, one);
+    r = _mm512_mask_or_epi32(r, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), u, _mm512_set1_epi32(0x400000));
+    r = _mm512_srli_epi32(r, 16);
     return _mm512_cvtepi32_epi16(r);
 }
 INLINE void vf_store_bf16(uint16_t *p, vf v) { _mm256_storeu_si256((__m256i *)p, vf_to_bf16(v)); }
@@ -273,8 +274,15 @@ INLINE void vi_transpose4(vi a, vi b, vi c, vi d, vi out[4])
 #endif
 
 #if !defined(__AVX512BW__)
-/* a 2^n, -126 < n <= 128, for an a near 1: as 2 * 2^(n-1), so that n = 128 does not overflow on the way. */
-INLINE vf vf_ldexp(vf a, vi n) { return a * vf_set(2.0f) * vi_as_f(vi_shl23(vi_add(n, vi_set(126)))); }
+INLINE vf vf_whole(vf a) { return vi_to_f(vf_round(a)); } /* |a| < 2^22; NaN need not stay */
+/* a 2^n where x is not below lo, 0 where it is; n whole, -126 < n <= 128, a near 1: as 2 * 2^(n-1), so that n = 128 does not
+ * overflow on the way. */
+INLINE vf vf_ldexp_from(vf lo, vf x, vf a, vf n)
+{
+    vf p = a * vf_set(2.0f) * vi_as_f(vi_shl23(vi_add(vf_round(n), vi_set(126))));
+
+    return vf_if_lt(x, lo, vf_set(0.0f), p);
+}
 /* No such processor has AVX512-BF16: never called. */
 INLINE vi vf_narrow(vf first, vf second)
 {
@@ -364,11 +372,8 @@ INLINE void vf_put(enum dtype dt, void *p, int64_t i, int64_t left, vf v)
  * minimax on [-ln 2 / 2, ln 2 / 2]. */
 INLINE vf vf_exp(vf x)
 {
-    vf lo = vf_set(-86.9f), hi = vf_set(88.72284f);
-    vf y = vf_min(vf_set(89.0f), vf_max(lo, x)), n, r, p;
-    vi ni = vf_round(y * vf_set(1.44269504f));
+    vf lo = vf_set(-86.9f), y = vf_min(vf_set(89.0f), vf_max(lo, x)), r, p, n = vf_whole(y * vf_set(1.44269504f));
 
-    n = vi_to_f(ni);
     r = vf_fma(n, vf_set(-0.693145752f), y);
     r = vf_fma(n, vf_set(-1.42860677e-6f), r);
     p = vf_fma(vf_set(0.00138145941f), r, vf_set(0.00836871692f));
@@ -376,9 +381,7 @@ INLINE vf vf_exp(vf x)
     p = vf_fma(p, r, vf_set(0.166665206f));
     p = vf_fma(p, r, vf_set(0.499999934f));
     p = vf_fma(p, r * r, r) + vf_set(1.0f);
-    p = vf_ldexp(p, ni);
-    p = vf_if_lt(x, lo, vf_set(0.0f), p);
-    return vf_if_lt(hi, x, vf_set(__builtin_inff()), p);
+    return vf_ldexp_from(lo, x, p, n); /* above 88.72 too large for a float, so infinity by itself */
 }
 
 /* The normal distribution function: 1/2 erfc(-x / sqrt 2).  erfc(z) = e^(-z^2) g / (1 + 2 z)

@@ -34,6 +34,28 @@ static size_t largest(const struct params *p)
     return most;
 }
 
+/* The adapter of an expert: the layer, which of the two layers of all experts, the expert, which half. */
+struct expert_half {
+    int64_t layer, expert;
+    enum layer_param w;
+    bool b;
+};
+
+/* Whether parameter i is one, and which. */
+static bool is_expert_half(const struct params *p, int i, struct expert_half *of)
+{
+    for (int64_t layer = 0; layer < p->units - 2; layer++)
+        for (int k = LORA_EXPERTS; k < LORA_TARGETS && p->layer[layer].at <= i && i < p->layer[layer + 1].at; k++)
+            for (int64_t j = 0; j < p->experts; j++) {
+                int a = params_expert(p, layer, j, lora_param(lora_weight(k)));
+
+                *of = (struct expert_half){layer, j, lora_weight(k), i == a + 1};
+                if (a >= 0 && (i == a || of->b))
+                    return true;
+            }
+    return false;
+}
+
 /* The weight that parameter i is the A or B of, of no expert; -1: it is no adapter's. */
 static int adapted(const struct params *p, int i, bool *b)
 {
@@ -56,6 +78,29 @@ static void peft_name(char name[192], const struct hf_piece *piece, char half)
     int n = (int)(strlen(piece->name) - strlen(".weight"));
 
     snprintf(name, 192, "base_model.model.%.*s.lora_%c.weight", n, piece->name, half);
+}
+
+/* Transformers keep the experts of a layer in two tensors, gate_up_proj and down_proj.  An adapter of one wraps the module, first
+ * that of the first, so that where both have one this is the inner one.  A (experts * rank, in) has the experts' one below the
+ * other, of B (out, rank * experts) neighbouring columns are of neighbouring experts. */
+static void experts_name(char name[192], int64_t layer, bool inner, char half)
+{
+    const char *base = inner ? "base_layer." : "";
+
+    snprintf(name, 192, "base_model.model.model.layers.%" PRId64 ".mlp.experts.%slora_%c.weight", layer, base, half);
+}
+/* The tensor beside which adapters of w are, as target_parameters has it. */
+static const char *experts_target(enum layer_param w)
+{
+    return w == EXPERT_FC1_W ? "mlp.experts.gate_up_proj" : "mlp.experts.down_proj";
+}
+
+/* Whether adapter w of experts is the inner one of two. */
+static bool experts_inner(const struct model_config *m, enum layer_param w)
+{
+    int64_t both = LORA_TARGET_EXPERTS;
+
+    return w == EXPERT_FC1_W && (m->lora_targets & both) == both;
 }
 
 /* The pieces of weight w, as they are of B: that is never turned. */
@@ -91,7 +136,8 @@ bool peft_is(const char *dir)
 
 /* Where a tensor of theirs comes from: pieces of one of ours. */
 struct source {
-    int param, n;
+    int param, n; /* n 0: of param and those of the other experts, half A or B */
+    bool b;
     struct hf_piece piece[HF_PIECES];
 };
 
@@ -145,10 +191,35 @@ static int list_adapter(struct export *x, int64_t layer, enum layer_param w, str
     return 0;
 }
 
+/* The two tensors of the adapters of all experts of a layer. */
+static int list_experts(struct export *x, int64_t layer, enum layer_param w, struct err *e)
+{
+    int a = params_layer(&x->params, layer, lora_param(w));
+    int64_t rank = x->model.lora_rank * x->params.experts;
+    char name[192];
+
+    for (int b = 0; a >= 0 && b < 2; b++) {
+        const struct hf_piece size = {.at = {.of = b ? x->params.v[a + 1].shape[0] : rank}};
+
+        experts_name(name, layer, experts_inner(&x->model, w), b ? 'B' : 'A');
+        TRY(add_tensor(x, name, a + b, &size, 0, e));
+        if (b)
+            x->v[x->n - 1].shape[1] = rank;
+        x->v[x->n - 1].data.n = (size_t)(size.at.of * x->v[x->n - 1].shape[1]) * safetensors_size(x->dtype);
+        x->source[x->n - 1].b = b;
+    }
+    return 0;
+}
+
 static int list(struct export *x, struct err *e)
 {
-    size_t most = largest(&x->params), tensors = (size_t)x->model.layers * LORA_EXPERTS * HF_PIECES * 2;
+    size_t most = largest(&x->params), tensors = (size_t)x->model.layers * LORA_TARGETS * HF_PIECES * 2;
 
+    for (int i = 0; i < x->params.n; i++) {
+        size_t all = x->params.v[i].n * (size_t)(x->params.experts + 1);
+
+        most = is_expert_half(&x->params, i, &(struct expert_half){0}) && all > most ? all : most;
+    }
     x->v = arena_calloc(&x->arena, tensors, sizeof *x->v);
     x->source = arena_calloc(&x->arena, tensors, sizeof *x->source);
     x->ours = malloc(most * sizeof *x->ours);
@@ -158,7 +229,26 @@ static int list(struct export *x, struct err *e)
     for (int64_t layer = 0; layer < x->model.layers; layer++)
         for (int k = 0; k < LORA_EXPERTS; k++)
             TRY(list_adapter(x, layer, lora_weight(k), e));
+    for (int64_t layer = 0; layer < x->model.layers; layer++)
+        for (int k = LORA_EXPERTS; k < LORA_TARGETS; k++)
+            TRY(list_experts(x, layer, lora_weight(k), e));
     return 0;
+}
+
+/* All experts' of a source to x->room. */
+static int give_experts(struct export *x, const struct source *s, const struct safetensor *t, struct err *e)
+{
+    const struct param *q = &x->params.v[s->param];
+    int64_t experts = x->params.experts;
+    const struct hf_shape shape = {t->shape[0], t->shape[1]};
+    float *one = x->ours + (size_t)experts * q->n; /* an expert's B */
+
+    for (int64_t i = 0; i < experts; i++) {
+        TRY(load(x->ck, q + i * x->params.per_expert, s->b ? one : x->ours + i * (int64_t)q->n, e));
+        for (int64_t j = 0; s->b && j < (int64_t)q->n; j++)
+            x->ours[j * experts + i] = one[j];
+    }
+    return hf_narrow(x->room, x->ours, x->dtype, shape, &(struct hf_at){.of = shape.rows}, e);
 }
 
 static int give_tensor(void *arg, int i, size_t at, struct span *data, struct err *e)
@@ -168,7 +258,10 @@ static int give_tensor(void *arg, int i, size_t at, struct span *data, struct er
     const struct param *q = &x->params.v[s->param];
 
     (void)at; /* all of it at once */
-    TRY(load(x->ck, q, x->ours, e));
+    if (s->n)
+        TRY(load(x->ck, q, x->ours, e));
+    else
+        TRY(give_experts(x, s, &x->v[i], e));
     for (int k = 0; k < s->n; k++) {
         const struct hf_piece *p = &s->piece[k];
         const struct hf_shape shape = {p->rows, q->shape[1]};
@@ -217,7 +310,11 @@ static int put_config(const struct export *x, struct buf *b)
     TRY(buf_printf(b, ",\"r\":%" PRId64 ",\"use_rslora\":%s,\"fan_in_fan_out\":%s,\"target_modules\":[", x->model.lora_rank,
                    x->model.lora_rslora ? "true" : "false", strcmp(x->family->type, "gpt2") == 0 ? "true" : "false"));
     TRY(put_modules(x, b));
-    return buf_puts(b, "]}\n");
+    TRY(buf_puts(b, "]"));
+    for (int k = LORA_EXPERTS, n = 0; k < LORA_TARGETS; k++)
+        if (x->model.lora_targets & INT64_C(1) << k)
+            TRY(buf_printf(b, "%s\"%s\"", n++ ? "," : ",\"target_parameters\":[", experts_target(lora_weight(k))));
+    return buf_puts(b, x->model.lora_targets & LORA_TARGET_EXPERTS ? "]}\n" : "}\n");
 }
 
 static int write_adapter(struct export *x, const char *to, struct err *e)
@@ -240,24 +337,31 @@ static int write_adapter(struct export *x, const char *to, struct err *e)
     return rc;
 }
 
-/* Whether PEFT has a place for all of them.  It has none to rely on for experts: it names theirs by expert or by the tensor that
- * all of a layer are in, by its own version and transformers'. */
-static int can_export(struct export *x, struct err *e)
+/* Whether transformers keep experts as ours are: not those that stand in one tensor in files of the model too (GPT-OSS's). */
+static int check_experts(const char *what, const struct model_config *m, const struct hf_family *family, const struct params *p,
+                         struct err *e)
 {
-    if (x->model.lora_targets & LORA_TARGET_EXPERTS)
-        return err_set(e, ERR_UNSUPPORTED, "%s: it has adapters of experts, which PEFT's versions name in several ways; quern"
-                       " checkpoint merge adds them to the weights", checkpoint_path(x->ck));
-    return hf_family_for(checkpoint_info(x->ck), NULL, &x->family, e);
+    struct hf_piece piece[HF_PIECES];
+
+    for (int64_t layer = 0; layer < m->layers; layer++) {
+        int w = params_layer(p, layer, EXPERT_FC1_W);
+
+        if (w >= 0 && (hf_pieces(m, family, p, w, piece) == 0 || piece[0].members))
+            return err_set(e, ERR_UNSUPPORTED, "%s: adapters of experts of a %s are not known of PEFT", what, family->type);
+    }
+    return 0;
 }
 
 int peft_export(const struct checkpoint *ck, const char *to, const char *dtype, struct err *e)
 {
     struct export x = {.ck = ck, .model = checkpoint_info(ck)->model, .dtype = dtype};
-    int rc = x.model.lora_rank ? can_export(&x, e)
+    int rc = x.model.lora_rank ? hf_family_for(checkpoint_info(ck), NULL, &x.family, e)
                                : err_set(e, ERR_ARG, "%s has no adapters", checkpoint_path(ck));
 
     if (rc == 0)
         rc = params_init(&x.params, &x.model, NULL, e);
+    if (rc == 0 && x.model.lora_targets & LORA_TARGET_EXPERTS)
+        rc = check_experts(checkpoint_path(ck), &x.model, x.family, &x.params, e);
     if (rc == 0)
         rc = list(&x, e);
     if (rc == 0)
@@ -285,12 +389,13 @@ struct import {
     bool *taken; /* of each tensor in it */
     struct params params;
     float *room, *half; /* of the largest parameter */
+    char *one;          /* an expert's, as the file has it */
 };
 
 /* What adapter_config.json says, and whether that is all ours can be. */
 static int read_config(struct import *m, struct err *e)
 {
-    const struct node *bias;
+    const struct node *bias, *experts;
     struct node *root;
     char path[4352];
     double alpha;
@@ -310,6 +415,11 @@ static int read_config(struct import *m, struct err *e)
         (node_get(root, "alpha_pattern") && node_get(root, "alpha_pattern")->count))
         return err_set(e, ERR_UNSUPPORTED, "%s: quern has no use_dora, bias, rank_pattern or alpha_pattern", path);
     m->model.lora_alpha = alpha;
+    experts = node_get(root, "target_parameters");
+    for (const struct node *n = experts && experts->type == NODE_LIST ? experts->child : NULL; n; n = n->next)
+        for (int k = LORA_EXPERTS; k < LORA_TARGETS; k++)
+            if (n->type == NODE_STR && span_is(n->str, experts_target(lora_weight(k))))
+                m->model.lora_targets |= INT64_C(1) << k;
     return 0;
 }
 
@@ -355,6 +465,38 @@ static int look_at(struct import *m, const struct params *p, int w, int *n, bool
     return 0;
 }
 
+/* Half 'A' or 'B' of all experts of a layer.  ERR_FORMAT: it is not there, or of another shape. */
+static int find_experts(struct import *m, const struct params *p, int64_t layer, enum layer_param w, char half,
+                        const struct safetensor **t, struct err *e)
+{
+    const struct param *q = &p->v[params_layer(p, layer, w)];
+    int64_t all = m->rank * m->model.experts, rows = half == 'A' ? all : q->shape[0], cols = half == 'A' ? q->shape[1] : all;
+    char name[192];
+
+    experts_name(name, layer, experts_inner(&m->model, w), half);
+    *t = safetensors_find(&m->file, name);
+    if (!*t || (*t)->dims != 2 || (*t)->shape[0] != rows || (*t)->shape[1] != cols)
+        return err_set(e, ERR_FORMAT, "%s: '%s' is not there, or not %" PRId64 " x %" PRId64, m->from, name, rows, cols);
+    m->taken[*t - m->file.v] = true;
+    return 0;
+}
+
+/* Looks at all adapters of experts that the settings name. */
+static int plan_experts(struct import *m, const struct params *p, struct err *e)
+{
+    const struct safetensor *t;
+
+    if (m->model.lora_targets & LORA_TARGET_EXPERTS)
+        TRY(check_experts(m->from, &m->model, m->family, p, e));
+    for (int64_t layer = 0; layer < m->model.layers; layer++)
+        for (int k = LORA_EXPERTS; k < LORA_TARGETS; k++)
+            if (m->model.lora_targets & INT64_C(1) << k && params_layer(p, layer, lora_weight(k)) >= 0) {
+                TRY(find_experts(m, p, layer, lora_weight(k), 'A', &t, e));
+                TRY(find_experts(m, p, layer, lora_weight(k), 'B', &t, e));
+            }
+    return 0;
+}
+
 /* Sets which layers have adapters and of which rank, by all that is in the file. */
 static int plan_import(struct import *m, struct err *e)
 {
@@ -372,6 +514,7 @@ static int plan_import(struct import *m, struct err *e)
             if (rc == 0 && w >= 0 && !same)
                 times = HF_PIECES;
         }
+    rc = rc ? rc : plan_experts(m, &p, e);
     params_free(&p);
     TRY(rc);
     for (int i = 0; i < m->file.n; i++)
@@ -419,15 +562,44 @@ static int build(struct import *m, int w, bool b, struct err *e)
     return 0;
 }
 
+/* A or B of an expert to m->room. */
+static int build_expert(struct import *m, const struct expert_half *of, const struct param *q, struct err *e)
+{
+    const struct safetensor *all;
+    struct safetensor one;
+    struct hf_piece whole = {0};
+
+    memset(m->room, 0, q->n * sizeof *m->room);
+    TRY(find_experts(m, &m->params, of->layer, of->w, of->b ? 'B' : 'A', &all, e));
+    one = *all;
+    size_t width = safetensors_size(one.dtype);
+
+    one.shape[of->b] = m->rank;
+    whole.rows = whole.at.of = one.shape[0];
+    one.data.p = m->one;
+    for (int64_t i = 0; i < one.shape[0] * one.shape[1]; i++) {
+        int64_t from = of->b ? i * m->model.experts + of->expert : of->expert * m->rank * one.shape[1] + i;
+
+        memcpy(m->one + (size_t)i * width, all->data.p + (size_t)from * width, width);
+    }
+    return place(m, &one, &whole, 0, 0, q->shape[1], e);
+}
+
 static int give_param(void *arg, int i, size_t at, struct span *data, struct err *e)
 {
     struct import *m = arg;
     const struct param *q = &m->params.v[i];
+    struct expert_half expert;
     bool b;
     int w = adapted(&m->params, i, &b);
 
     (void)at;
-    TRY(w < 0 ? load(m->base, q, m->room, e) : build(m, w, b, e));
+    if (w >= 0)
+        TRY(build(m, w, b, e));
+    else if (is_expert_half(&m->params, i, &expert))
+        TRY(build_expert(m, &expert, q, e));
+    else
+        TRY(load(m->base, q, m->room, e));
     *data = (struct span){(const char *)m->room, q->n * sizeof *m->room};
     return 0;
 }
@@ -474,7 +646,8 @@ static int open_import(struct import *m, struct err *e)
     TRY(hf_params_init(&m->params, &m->model, e)); /* biases of routers, which are no parameters, too */
     m->room = malloc(largest(&m->params) * sizeof *m->room);
     m->half = malloc(largest(&m->params) * sizeof *m->half);
-    return m->room && m->half ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor");
+    m->one = malloc(largest(&m->params) * sizeof(float));
+    return m->room && m->half && m->one ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor");
 }
 
 int peft_import(const char *from, const struct checkpoint *base, const char *dir, struct err *e)
@@ -489,6 +662,7 @@ int peft_import(const char *from, const struct checkpoint *base, const char *dir
         rc = save(&m.params, &info, dir, give_param, &m, e);
     free(m.room);
     free(m.half);
+    free(m.one);
     params_free(&m.params);
     file_map_close(&m.map);
     arena_free(&m.arena);

@@ -98,9 +98,6 @@ for step in $(seq 10); do
 done
 equal "merged there are none" "$(tensors merged lora_A)" 0
 check "which transformers take" quern-checkpoint export merged --output hf
-status "PEFT has no names to rely on" 3 quern-checkpoint export moe --output adapter
-has "export says so" err "adapters of experts, which PEFT's versions name in several ways; quern checkpoint merge"
-check "nothing is left of it" test ! -e adapter
 
 # New ones, of a base: B is 0.
 check "a base" quern-train $flags ${moe%%--lora*} --train-iters 2 --save base
