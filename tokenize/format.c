@@ -87,7 +87,7 @@ static int put_tokens(struct vocab *v, struct row_reader *tokens, int raw, bool 
     struct row x;
     int rc = 0, others = 0;
 
-    for (size_t i = 0; i < tokens->n && rc >= 0 && (rc = hf_rows_get(tokens, i, &x, e)) == 0; i++) {
+    for (size_t i = 0; i < tokens->n && rc >= 0 && (rc = row_reader_get(tokens, i, &x, e)) == 0; i++) {
         uint32_t id = (uint32_t)x.integer;
         int is_raw = 0;
         buf_clear(&bytes);
@@ -129,9 +129,9 @@ int format_read_vocab(struct tokenizer *t, const struct node *list, struct err *
 
     if (!hf_is_map(list))
         return err_set(e, ERR_FORMAT, "the vocabulary is no object");
-    TRY(hf_rows_begin(&tokens, list, e));
+    TRY(row_reader_begin(&tokens, list, e));
     rc = read_vocab(t, &tokens, e);
-    hf_rows_free(&tokens);
+    row_reader_free(&tokens);
     return rc;
 }
 

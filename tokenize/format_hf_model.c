@@ -17,17 +17,17 @@ static int read_plain_vocab(struct tokenizer *t, const struct node *map, struct 
 
     if (!hf_is_map(map))
         return err_set(e, ERR_FORMAT, "model.vocab is no object");
-    TRY(hf_rows_begin(&rows, map, e));
+    TRY(row_reader_begin(&rows, map, e));
     rc = vocab_reserve(&t->vocab, (uint32_t)(rows.n < VOCAB_MAX_ID ? rows.n : VOCAB_MAX_ID), e);
     for (size_t i = 0; i < rows.n && rc == 0; i++) {
-        if ((rc = hf_rows_get(&rows, i, &x, e)) < 0)
+        if ((rc = row_reader_get(&rows, i, &x, e)) < 0)
             break;
         if (x.integer < 0 || x.integer > VOCAB_MAX_ID)
             rc = err_set(e, ERR_FORMAT, "token '%.100s' has no valid id", x.text.p);
         else
             rc = vocab_put(&t->vocab, (uint32_t)x.integer, x.text, e);
     }
-    hf_rows_free(&rows);
+    row_reader_free(&rows);
     TRY(rc);
     TRY(vocab_index(&t->vocab, e));
     return t->vocab.twins ? err_set(e, ERR_FORMAT, "a token occurs twice") : 0; /* in rows */
@@ -72,7 +72,7 @@ static int read_merge(struct row_reader *rows, size_t i, bool mapped, struct buf
     struct row x;
     size_t cut;
 
-    TRY(hf_rows_get(rows, i, &x, e));
+    TRY(row_reader_get(rows, i, &x, e));
     if (!parts_of(&x, left, right))
         return err_set(e, ERR_FORMAT, "model.merges[%zu] is not two tokens", i);
     buf_clear(bytes);
@@ -154,7 +154,7 @@ static int read_merges(struct tokenizer *t, const struct node *list, bool mapped
 
     if (!hf_is_list(list))
         return err_set(e, ERR_FORMAT, "model.merges is no list");
-    TRY(hf_rows_begin(&rows, list, e));
+    TRY(row_reader_begin(&rows, list, e));
     rc = prefix ? 0 : read_later(t, &rows, mapped, &bytes, e);
     for (size_t i = rows.n; i-- > 0 && rc == 0;) {
         if ((rc = read_merge(&rows, i, mapped, &bytes, &left, &right, e)) < 0)
@@ -166,7 +166,7 @@ static int read_merges(struct tokenizer *t, const struct node *list, bool mapped
     }
     if (rc == 0)
         rc = merge_batch_add(t, &batch, &scratch, e);
-    hf_rows_free(&rows);
+    row_reader_free(&rows);
     buf_free(&bytes);
     buf_free(&scratch);
     return rc < 0 ? rc : 0;
@@ -291,7 +291,7 @@ static int read_pieces(struct tokenizer *t, struct row_reader *rows, double *lea
     TRY(vocab_reserve(&t->vocab, n, e));
     for (uint32_t id = 0; id < n; id++) {
         double value;
-        TRY(hf_rows_get(rows, id, &x, e));
+        TRY(row_reader_get(rows, id, &x, e));
         if (x.kind != HF_ROW_NUMBER)
             return err_set(e, ERR_FORMAT, "model.vocab[%u] is not a token and a score", id);
         TRY(vocab_put(&t->vocab, id, x.text, e));
@@ -319,9 +319,9 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
         return err_set(e, ERR_FORMAT, "model.vocab is no list of tokens and scores");
     n = list->count;
     t->rules->model = MODEL_UNIGRAM;
-    TRY(hf_rows_begin(&rows, list, e));
+    TRY(row_reader_begin(&rows, list, e));
     rc = read_pieces(t, &rows, &least, e);
-    hf_rows_free(&rows);
+    row_reader_free(&rows);
     TRY(rc);
     u->unknown = hf_is_null(unknown) ? -1 : unknown->type == NODE_INT ? unknown->integer : INT64_MAX;
     if (u->unknown < -1 || u->unknown >= n)

@@ -16,7 +16,7 @@ bool hf_is_list(const struct node *n)
     return n && (n->type == NODE_LIST || (n->type == NODE_ROWS && n->rows->width != MEMBER_WIDTH));
 }
 
-int hf_rows_begin(struct row_reader *r, const struct node *list, struct err *e)
+int row_reader_begin(struct row_reader *r, const struct node *list, struct err *e)
 {
     size_t i = 0;
 
@@ -33,7 +33,7 @@ int hf_rows_begin(struct row_reader *r, const struct node *list, struct err *e)
     return 0;
 }
 
-void hf_rows_free(struct row_reader *r)
+void row_reader_free(struct row_reader *r)
 {
     free(r->items);
     buf_free(&r->text);
@@ -93,7 +93,7 @@ static void get_node(const struct row_reader *r, const struct node *x, struct ro
         row->kind = b->type == NODE_STR && !r->map ? HF_ROW_STRINGS : HF_ROW_OTHER;
 }
 
-int hf_rows_get(struct row_reader *r, size_t i, struct row *row, struct err *e)
+int row_reader_get(struct row_reader *r, size_t i, struct row *row, struct err *e)
 {
     if (!r->items)
         return get_row(r, i, row, e);

@@ -21,11 +21,11 @@ struct row_reader {
     struct buf text, second; /* without escapes */
 };
 
-/* list: a MAP, LIST or ROWS.  ERR_NOMEM.  hf_rows_free in either case. */
-int hf_rows_begin(struct row_reader *r, const struct node *list, struct err *e);
+/* list: a MAP, LIST or ROWS.  ERR_NOMEM.  row_reader_free in either case. */
+int row_reader_begin(struct row_reader *r, const struct node *list, struct err *e);
 /* The i-th item, valid until the next call.  ERR_FORMAT: it is to be read from a tree; ERR_NOMEM. */
-int hf_rows_get(struct row_reader *r, size_t i, struct row *row, struct err *e);
-void hf_rows_free(struct row_reader *r);
+int row_reader_get(struct row_reader *r, size_t i, struct row *row, struct err *e);
+void row_reader_free(struct row_reader *r);
 
 /* What may be such a list; n may be NULL. */
 bool hf_is_map(const struct node *n);

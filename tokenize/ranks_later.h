@@ -1,7 +1,7 @@
-/* tokenize/ranks_later.h -- pairs that are derived when they are needed, which takes most of the time to open a tokenizer: those
- * of rank files, and of merges that are in the order of the
- * tokens that they make.  Most words are tokens, and the first of those that are not
- * are merged by their bytes.  So a few texts need no pair, nor does decoding.
+/* tokenize/ranks_later.h -- what is made when a text needs it, for that takes most of the time to open a tokenizer: the pairs of
+ * rank files and of merges that are in the order of the tokens that they make, and Unigram's trie.  Most words are tokens, and
+ * the first of those that are not are merged by their bytes, pieces of the first KiB looked up in the vocabulary.  So short
+ * texts need none of it, nor does decoding.
  */
 #ifndef TOKENIZE_RANKS_LATER_H
 #define TOKENIZE_RANKS_LATER_H
@@ -21,7 +21,7 @@ int merges_later_begin(struct tokenizer *t, uint32_t n, uint32_t *made, struct e
 int pieces_later_begin(struct tokenizer *t, struct err *e);
 void ranks_later_free(struct ranks_later *x);
 
-/* True if t's pairs are there. */
+/* True if all that t needs (pairs, a trie) is there. */
 bool ranks_derived(const struct tokenizer *t);
 /* A word of 1 to BPE_SHORT bytes that all have tokens, without any pairs: as bpe_encode_words, but much slower. */
 void ranks_encode_word(const struct tokenizer *t, struct bpe_word *w);
