@@ -1,0 +1,49 @@
+/* tests/temp_folder.h -- a folder for the files of a test program, behind cmocka.h: made by make_dir, and removed with what is in it
+ * by remove_dir, as the group's set-up and its end. */
+#ifndef TESTS_TEMP_FOLDER_H
+#define TESTS_TEMP_FOLDER_H
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/quern-test-XXXXXX";
+
+/* The path of a file in it, good for the next three calls. */
+static const char *at(const char *name)
+{
+    static char path[4][512];
+    static int i;
+    i = (i + 1) % 4;
+    snprintf(path[i], sizeof path[i], "%s/%s", dir, name);
+    return path[i];
+}
+
+/* Makes a file of n bytes. */
+static void spew(const char *path, const void *p, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(p, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+}
+
+static int make_dir(void **s)
+{
+    (void)s;
+    return mkdtemp(dir) ? 0 : -1;
+}
+static int remove_dir(void **s)
+{
+    DIR *d = opendir(dir);
+    struct dirent *x;
+
+    (void)s;
+    while ((x = readdir(d)))
+        unlink(at(x->d_name));
+    closedir(d);
+    return rmdir(dir);
+}
+
+#endif
