@@ -1,4 +1,4 @@
-/* tests/temp_folder.h -- a folder for the files of a test program, behind cmocka.h: made by make_dir, and removed with what is in it
+/* tests/temp_folder.h -- a folder for the files of a test program, behind cmocka.h: made by make_dir, and removed with its files
  * by remove_dir, as the group's set-up and its end. */
 #ifndef TESTS_TEMP_FOLDER_H
 #define TESTS_TEMP_FOLDER_H
