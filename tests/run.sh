@@ -124,7 +124,7 @@ one() {
 
 # Tiers side by side; the release's, which use all processors themselves, one after the other.
 n=0 running=0
-jobs=${JOBS:-$(($(nproc) + 1))} # one waits now and then: for a disk, a rank, a signal
+jobs=${JOBS:-$(($(nproc) + 2))} # some wait: for a disk, a rank, a signal
 for tier; do
     if [ "$tier" = release ]; then wait; running=0 jobs=1; fi
     while read -r t; do

@@ -1,12 +1,18 @@
-/* tests/temp_folder.h -- a folder for the files of a test program, behind cmocka.h: made by make_dir, and removed with its files
+/* tests/temp_folder.h -- a folder for the files of a test program: made by make_dir, and removed with its files
  * by remove_dir, as the group's set-up and its end. */
 #ifndef TESTS_TEMP_FOLDER_H
 #define TESTS_TEMP_FOLDER_H
 
 #include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include <cmocka.h>
 
 static char dir[] = "/tmp/quern-test-XXXXXX";
 
