@@ -43,6 +43,8 @@ const char *http_bare(const char *address)
 
 int http_name_length(const char *address)
 {
+    if (!http_is_address(address))
+        return (int)strlen(address);
     if (names_user(address))
         return (int)(host_of(address) - address);
     return (int)(s3_is_address(address) ? strlen(address) : strcspn(address, "?#"));

@@ -42,7 +42,7 @@ const char *http_bare(const char *address);
 /* What messages call it: of the web, without its query; of one with a user in it the scheme alone.  The caller frees it; NULL:
  * out of memory. */
 char *http_name(const char *address);
-/* How many bytes of an address these are: its first. */
+/* How many bytes of an address these are, its first; of any other name all. */
 int http_name_length(const char *address);
 
 /* Opens an address: the n bytes from offset on (UINT64_MAX: up to the end), and waits for the server's answer.  Fewer come where

@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 
     if (n > 0)
         code = tool_usage(&t, "'%.*s' is no option: name files with --stats, --rejects, --input or --docs",
-                          http_is_address(argv[1]) ? http_name_length(argv[1]) : (int)strlen(argv[1]), argv[1]);
+                          http_name_length(argv[1]), argv[1]);
     else if (n == 0)
         code = run(&t, &a, &conf);
     opt_lists_free(opts);

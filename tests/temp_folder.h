@@ -3,7 +3,6 @@
 #ifndef TESTS_TEMP_FOLDER_H
 #define TESTS_TEMP_FOLDER_H
 
-#include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +16,7 @@
 static char dir[] = "/tmp/quern-test-XXXXXX";
 
 /* The path of a file in it, good for the next three calls. */
-static const char *at(const char *name)
+static inline const char *at(const char *name)
 {
     static char path[4][512];
     static int i;
@@ -27,7 +26,7 @@ static const char *at(const char *name)
 }
 
 /* Makes a file of n bytes. */
-static void spew(const char *path, const void *p, size_t n)
+static inline void spew(const char *path, const void *p, size_t n)
 {
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
@@ -35,21 +34,18 @@ static void spew(const char *path, const void *p, size_t n)
     assert_int_equal(fclose(f), 0);
 }
 
-static int make_dir(void **s)
+static inline int make_dir(void **s)
 {
     (void)s;
     return mkdtemp(dir) ? 0 : -1;
 }
-static int remove_dir(void **s)
+static inline int remove_dir(void **s)
 {
-    DIR *d = opendir(dir);
-    struct dirent *x;
+    char cmd[64];
 
     (void)s;
-    while ((x = readdir(d)))
-        unlink(at(x->d_name));
-    closedir(d);
-    return rmdir(dir);
+    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
+    return system(cmd);
 }
 
 #endif

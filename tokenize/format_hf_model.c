@@ -137,7 +137,7 @@ static int read_later(struct tokenizer *t, struct row_reader *rows, bool mapped,
     int rc = made ? note_merges(t, rows, mapped, made, bytes, e) : 0;
 
     if (rc > 0)
-        return (rc = merges_later_begin(t, (uint32_t)rows->n, made, e)) < 0 ? rc : 1;
+        return (rc = ranks_later_begin(t, (uint32_t)rows->n, made, e)) < 0 ? rc : 1;
     free(made);
     return rc;
 }
@@ -159,10 +159,8 @@ static int read_merges(struct tokenizer *t, const struct node *list, bool mapped
     for (size_t i = rows.n; i-- > 0 && rc == 0;) {
         if ((rc = read_merge(&rows, i, mapped, &bytes, &left, &right, e)) < 0)
             break;
-        if (!prefix && bytes.n <= MERGE_ROOM)
-            rc = merge_batch_put(t, &batch, left, right, (uint32_t)i, &scratch, e);
-        else if ((rc = merge_batch_add(t, &batch, &scratch, e)) == 0)
-            rc = format_add_merge(t, left, right, prefix, (uint32_t)i, &scratch, e);
+        rc = prefix ? format_add_merge(t, left, right, prefix, (uint32_t)i, &scratch, e)
+                    : merge_batch_put(t, &batch, left, right, (uint32_t)i, &scratch, e);
     }
     if (rc == 0)
         rc = merge_batch_add(t, &batch, &scratch, e);
@@ -334,7 +332,7 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
     for (uint32_t id = 0; id < n && !later; id++)
         TRY(unigram_add_piece(u, id, vocab_get(&t->vocab, id), e));
     unigram_finish(u, &t->vocab, later ? vocab_find(&t->vocab, span_of(SPACE_MARK)) : trie_find(&u->trie, SPACE_MARK, 3));
-    return later ? pieces_later_begin(t, e) : 0;
+    return later ? ranks_later_begin(t, 0, NULL, e) : 0;
 }
 
 /* ---- WordPiece, WordLevel ---- */

@@ -30,6 +30,10 @@ int merge_batch_add(struct tokenizer *t, struct merge_batch *b, struct buf *scra
 int merge_batch_put(struct tokenizer *t, struct merge_batch *b, struct span left, struct span right, uint32_t rank,
                     struct buf *scratch, struct err *e)
 {
+    if (left.n + right.n > MERGE_ROOM) {
+        TRY(merge_batch_add(t, b, scratch, e));
+        return format_add_merge(t, left, right, 0, rank, scratch, e);
+    }
     b->line[b->n].left = (uint8_t)left.n;
     b->line[b->n].n = (uint8_t)(left.n + right.n);
     memcpy(b->line[b->n].bytes, left.p, left.n);

@@ -77,7 +77,7 @@ static int read_root(struct tokenizer *t, const struct node *root, const char *p
     if (rc == 0)
         rc = bpe_set_bytes(&t->bpe, &t->vocab, e);
     if (rc == 0)
-        rc = ranks_later_begin(t, e);
+        rc = ranks_later_begin(t, 0, NULL, e);
     return rc < 0 ? rc : add_specials(t, named, (uint32_t)specials, e);
 }
 

@@ -81,7 +81,7 @@ struct merge_batch {
 };
 /* line[n], of which left, n and bytes are there, is one more; when they are MERGE_BATCH they are added to t. */
 int merge_batch_next(struct tokenizer *t, struct merge_batch *b, uint32_t rank, struct buf *scratch, struct err *e);
-/* The same with two tokens of MERGE_ROOM bytes at most. */
+/* The same with two tokens, which are added at once, behind those that are there, if they are longer than MERGE_ROOM. */
 int merge_batch_put(struct tokenizer *t, struct merge_batch *b, struct span left, struct span right, uint32_t rank,
                     struct buf *scratch, struct err *e);
 /* Adds those that are there, as format_add_merge. */

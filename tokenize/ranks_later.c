@@ -15,7 +15,7 @@ struct ranks_later {
     bool derived;   /* atomic */
 };
 
-int merges_later_begin(struct tokenizer *t, uint32_t n, uint32_t *made, struct err *e)
+int ranks_later_begin(struct tokenizer *t, uint32_t n, uint32_t *made, struct err *e)
 {
     struct ranks_later *x = calloc(1, sizeof *x);
 
@@ -29,16 +29,6 @@ int merges_later_begin(struct tokenizer *t, uint32_t n, uint32_t *made, struct e
     x->n = n;
     t->later = x;
     return 0;
-}
-
-int ranks_later_begin(struct tokenizer *t, struct err *e)
-{
-    return merges_later_begin(t, 0, NULL, e);
-}
-
-int pieces_later_begin(struct tokenizer *t, struct err *e)
-{
-    return merges_later_begin(t, 0, NULL, e);
 }
 
 void ranks_later_free(struct ranks_later *x)
@@ -66,10 +56,7 @@ static int add_merges(struct tokenizer *t, const struct ranks_later *x, struct e
         struct span s = vocab_get(&t->vocab, x->made[i] >> 8), left = {s.p, x->made[i] & 255};
         struct span right = {s.p + left.n, s.n - left.n};
         t->likely = x->made[i] >> 8;
-        if (s.n <= MERGE_ROOM)
-            rc = merge_batch_put(t, &batch, left, right, i, &scratch, e);
-        else if ((rc = merge_batch_add(t, &batch, &scratch, e)) == 0)
-            rc = format_add_merge(t, left, right, 0, i, &scratch, e);
+        rc = merge_batch_put(t, &batch, left, right, i, &scratch, e);
     }
     if (rc == 0)
         rc = merge_batch_add(t, &batch, &scratch, e);

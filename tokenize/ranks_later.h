@@ -11,14 +11,11 @@
 
 struct ranks_later;
 
-/* Says that t has ranks (bpe_set_bytes), and no pairs yet.  ERR_NOMEM. */
-int ranks_later_begin(struct tokenizer *t, struct err *e);
-/* Says that t has n merges (bpe_set_bytes or bpe_begin), and no pairs yet.  made[i]: of the i-th the token that it makes, times
- * 256, and how many bytes its first one has; tokens in order.  No two tokens have the same bytes, none that merges join
- * has more than 255; both are there as far as a hash can tell, else deriving fails.  Takes made (free).  ERR_NOMEM. */
-int merges_later_begin(struct tokenizer *t, uint32_t n, uint32_t *made, struct err *e);
-/* Says that t has a Unigram model of different pieces, and no trie of them yet.  ERR_NOMEM. */
-int pieces_later_begin(struct tokenizer *t, struct err *e);
+/* Says that t has ranks (bpe_set_bytes) and no pairs yet, or a Unigram model of different pieces and no trie of them: made is
+ * NULL then; or n merges (bpe_set_bytes or bpe_begin) and no pairs.  made[i]: of the i-th the token that it makes, times 256,
+ * and how many bytes its first one has; tokens in order.  No two tokens have the same bytes, none that merges join has more
+ * than 255; both are there as far as a hash can tell, else deriving fails.  Takes made (free).  ERR_NOMEM. */
+int ranks_later_begin(struct tokenizer *t, uint32_t n, uint32_t *made, struct err *e);
 void ranks_later_free(struct ranks_later *x);
 
 /* True if all that t needs (pairs, a trie) is there. */

@@ -20,9 +20,9 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "tests/temp_folder.h"
 #include "train/saver.h"
 
-static char dir[64];
 static struct params params;
 static struct model_config model = {
     .layers = 2, .hidden = 24, .heads = 2, .seq = 8, .vocab = 50, .init_std = 0.02,
@@ -32,24 +32,12 @@ static struct err e;
 static struct comm *self;
 static struct device *dev;
 
-static const char *at(const char *name)
-{
-    static char path[4][256];
-    static int i;
-
-    i = (i + 1) % 4;
-    snprintf(path[i], sizeof path[i], "%s/%s", dir, name);
-    return path[i];
-}
-
 static int start(void **state)
 {
-    (void)state;
     log_init("checkpoint_test", LOG_ERROR);
     if (comm_open_self(&self, &e) < 0 || device_open(&dev, "cpu", 1, &e) < 0)
         return -1;
-    snprintf(dir, sizeof dir, "/tmp/quern-ck-XXXXXX");
-    if (!mkdtemp(dir) || model_config_check(&model, 16, &e) < 0 || params_init(&params, &model, NULL, &e) < 0)
+    if (make_dir(state) < 0 || model_config_check(&model, 16, &e) < 0 || params_init(&params, &model, NULL, &e) < 0)
         return -1;
     for (int k = 0; k < CHECKPOINT_PARTS; k++) {
         slab[k] = mem_aligned(params.elements * sizeof(float));
@@ -61,17 +49,13 @@ static int start(void **state)
 
 static int end(void **state)
 {
-    char cmd[128];
-
-    (void)state;
     for (int k = 0; k < CHECKPOINT_PARTS; k++)
         free(slab[k]);
     free(back);
     params_free(&params);
     device_close(dev);
     comm_close(self);
-    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
-    return system(cmd);
+    return remove_dir(state);
 }
 
 /* Every other one of a copy, as beside training. */
@@ -107,15 +91,6 @@ static int64_t opened(int64_t step)
     if (rc == 0)
         checkpoint_close(ck);
     return got;
-}
-
-static void spew(const char *path, const void *p, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-
-    assert_non_null(f);
-    assert_int_equal(fwrite(p, 1, n, f), n);
-    assert_int_equal(fclose(f), 0);
 }
 
 /* Entries of the folder that are not there to stay. */

@@ -6,12 +6,12 @@
 
 #include "base/log.h"
 #include "tests/recorded.h"
+#include "tests/temp_folder.h"
 #include "train/evaluate.h"
 #include "train/hf.h"
 
 enum { B = 2, T = 16, STEPS = 10 };
 
-static char dir[64];
 static struct device *dev;
 static struct recorded want;
 static struct err e;
@@ -24,10 +24,8 @@ static void ok(int rc)
 
 static int start(void **state)
 {
-    (void)state;
     log_init("hf_steps_test", LOG_ERROR);
-    snprintf(dir, sizeof dir, "/tmp/quern-steps-XXXXXX");
-    if (!mkdtemp(dir) || device_open(&dev, "cpu", 2, &e) < 0 ||
+    if (make_dir(state) < 0 || device_open(&dev, "cpu", 2, &e) < 0 ||
         recorded_open(&want, "tests/data/train/hf/steps.safetensors", &e) < 0)
         return fprintf(stderr, "%s\n", e.msg), -1;
     return 0;
@@ -35,13 +33,9 @@ static int start(void **state)
 
 static int end(void **state)
 {
-    char cmd[128];
-
-    (void)state;
     device_close(dev);
     recorded_close(&want);
-    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
-    return system(cmd);
+    return remove_dir(state);
 }
 
 /* The buffers of a model with their moments. */
