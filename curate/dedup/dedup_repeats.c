@@ -97,7 +97,7 @@ static int put_pieces(struct repeats *r, struct spill_reader *text, uint64_t at,
     size_t got;
 
     for (uint64_t left = a->starts, n; left; left -= n, at += n) {
-        struct piece x = {at, a->hash, n = left < r->match.most ? left : r->match.most};
+        struct repeats_piece x = {at, a->hash, n = left < r->match.most ? left : r->match.most};
         size_t bytes = (size_t)((n + r->c.length - 1) * width);
         while (skip) {
             TRY(spill_ahead(text, text->cap < skip ? text->cap : (size_t)skip, &got, e));

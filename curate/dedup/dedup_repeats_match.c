@@ -52,7 +52,9 @@ static size_t piece_bytes(const struct repeats_conf *c, uint64_t passages)
 
 static size_t kept_bytes(const struct repeats_conf *c, uint64_t passages)
 {
-    return whole_units(sizeof(struct piece) + piece_bytes(c, passages)) + (c->all ? whole_units((size_t)passages / 8 + 1) : 0);
+    size_t bits = c->all ? whole_units((size_t)passages / 8 + 1) : 0;
+
+    return whole_units(sizeof(struct repeats_piece) + piece_bytes(c, passages)) + bits;
 }
 
 /* ---- marks ---- */
@@ -89,7 +91,7 @@ static int strike(struct thread *t, uint64_t at, struct err *e)
 
 /* One that is kept: its piece and its number there; piece NULL: none. */
 struct passage {
-    struct piece *piece;
+    struct repeats_piece *piece;
     size_t number;
 };
 
@@ -118,7 +120,7 @@ static struct passage find(const struct thread *t, const unsigned char *p, uint6
         struct passage x;
         if ((*s & ((1u << TAG_BITS) - 1)) != tag)
             continue;
-        x.piece = (struct piece *)(void *)(t->kept + (size_t)(*s >> (TAG_BITS + NUMBER_BITS)) * UNIT);
+        x.piece = (struct repeats_piece *)(void *)(t->kept + (size_t)(*s >> (TAG_BITS + NUMBER_BITS)) * UNIT);
         x.number = (size_t)(*s >> TAG_BITS) & ((1u << NUMBER_BITS) - 1);
         if (memcmp(elements(t, x), p, t->length * t->width) == 0)
             return x;
@@ -140,9 +142,9 @@ static int meet(struct thread *t, struct passage x, uint64_t at, struct err *e)
     return 1;
 }
 
-/* Passages [from, end) of the piece x, whose hashes are known.  `last` is the passage that the one before was like and struck for:
- * what stands behind the two is often alike too, and any earlier one that ends before it is reason enough to strike a passage. */
-static int meet_some(struct thread *t, struct piece *x, size_t from, size_t end, const uint64_t *hash, bool whole,
+/* Passages [from, end) of the piece x, whose hashes are known.  `last` is the passage that the one before was like and struck
+ * for: what stands behind the two is often alike too, and any earlier one that ends before it is reason enough to strike one. */
+static int meet_some(struct thread *t, struct repeats_piece *x, size_t from, size_t end, const uint64_t *hash, bool whole,
                      struct passage *last, struct err *e)
 {
     size_t back = (t->length - 1) * t->width;
@@ -181,7 +183,7 @@ static int meet_some(struct thread *t, struct piece *x, size_t from, size_t end,
 }
 
 /* A piece of which all, or some passages, belong to the slice, and which is kept if it has a new one. */
-static int meet_piece(struct thread *t, struct piece *x, bool whole, struct err *e)
+static int meet_piece(struct thread *t, struct repeats_piece *x, bool whole, struct err *e)
 {
     const unsigned char *p = elements(t, (struct passage){x, 0});
     size_t n = (size_t)x->passages, used = t->used;
@@ -206,7 +208,7 @@ static int meet_piece(struct thread *t, struct piece *x, bool whole, struct err 
 }
 
 /* The first and behind the last passage of a piece that belong to the slice; none: both are the same. */
-static void bounds(const struct thread *t, const struct piece *x, const void *p, size_t *from, size_t *end)
+static void bounds(const struct thread *t, const struct repeats_piece *x, const void *p, size_t *from, size_t *end)
 {
     uint64_t h = roll_start(&t->roll, p, 0);
 
@@ -227,12 +229,12 @@ static void bounds(const struct thread *t, const struct piece *x, const void *p,
 /* ---- a part ---- */
 
 /* The next piece of the part, read at r->buf + r->pos but for what x has of it. */
-static int take_piece(struct thread *t, struct spill_reader *r, struct piece *x, struct err *e)
+static int take_piece(struct thread *t, struct spill_reader *r, struct repeats_piece *x, struct err *e)
 {
     const unsigned char *p = (const unsigned char *)r->buf + r->pos;
     bool whole = (wide)x->key << 64 >= t->lo && ((wide)x->key << 64 | UINT64_MAX) <= t->hi;
     size_t from = 0, end = (size_t)x->passages;
-    struct piece *to;
+    struct repeats_piece *to;
 
     if (!whole) { /* (memory is aligned for elements of 4 bytes) */
         if (sizeof *x + piece_bytes(&t->m->c, end) > t->room - t->n)
@@ -244,8 +246,8 @@ static int take_piece(struct thread *t, struct spill_reader *r, struct piece *x,
     }
     if (kept_bytes(&t->m->c, end - from) > t->room - t->n)
         return FULL;
-    to = (struct piece *)(void *)(t->kept + t->n);
-    *to = (struct piece){x->at + from, x->key, end - from};
+    to = (struct repeats_piece *)(void *)(t->kept + t->n);
+    *to = (struct repeats_piece){x->at + from, x->key, end - from};
     memcpy(to + 1, p + from * t->width, piece_bytes(&t->m->c, end - from));
     if (t->m->c.all)
         memset(t->kept + t->n + whole_units(sizeof *x + piece_bytes(&t->m->c, end - from)), 0, whole_units((end - from) / 8 + 1));
@@ -256,7 +258,7 @@ static int take_piece(struct thread *t, struct spill_reader *r, struct piece *x,
 static int strike_first_ones(struct thread *t, struct err *e)
 {
     for (size_t at = UNIT; at < t->n;) {
-        const struct piece *x = (const struct piece *)(const void *)(t->kept + at);
+        const struct repeats_piece *x = (const struct repeats_piece *)(const void *)(t->kept + at);
         const unsigned char *bits = (const unsigned char *)x + whole_units(sizeof *x + piece_bytes(&t->m->c, x->passages));
         for (size_t i = 0; i < x->passages; i++)
             if (bits[i / 8] >> (i & 7) & 1)
@@ -271,7 +273,7 @@ static int strike_first_ones(struct thread *t, struct err *e)
 static int do_slice(struct thread *t, const struct spill *part, uint64_t *seen, struct err *e)
 {
     struct spill_reader r;
-    struct piece x;
+    struct repeats_piece x;
     size_t got, cap = sizeof x + piece_bytes(&t->m->c, t->m->most);
     int rc = spill_reader_open(&r, part, 0, part->size, cap < READ ? READ : cap, e);
 
@@ -306,7 +308,7 @@ static size_t sample(const struct thread *t, wide place[SAMPLES])
     size_t n = 0, every = t->used / SAMPLES + 1, skip = 0;
 
     for (size_t at = UNIT; at < t->n && n < SAMPLES;) {
-        const struct piece *x = (const struct piece *)(const void *)(t->kept + at);
+        const struct repeats_piece *x = (const struct repeats_piece *)(const void *)(t->kept + at);
         for (; skip < x->passages && n < SAMPLES; skip += every) {
             uint64_t h = roll_in(&t->roll, roll_start(&t->roll, x + 1, skip), x + 1, skip + t->length - 1);
             place[n] = (wide)x->key << 64 | hash_mix64(h);
@@ -419,7 +421,7 @@ int repeats_match_open(struct repeats_match *m, const struct repeats_conf *c, ui
                        struct err *e)
 {
     int64_t memory = c->memory - APART < c->memory / 4 ? c->memory / 4 : c->memory - APART;
-    uint64_t need = passages * (uint64_t)c->width + pieces * (c->length * (uint64_t)c->width + sizeof(struct piece)) +
+    uint64_t need = passages * (uint64_t)c->width + pieces * (c->length * (uint64_t)c->width + sizeof(struct repeats_piece)) +
                     passages * sizeof(uint64_t) / 3 * 4; /* if all is new */
     size_t cap;
     int rc;
@@ -460,7 +462,7 @@ void repeats_match_close(struct repeats_match *m)
     *m = (struct repeats_match){0};
 }
 
-int repeats_match_add(struct repeats_match *m, const struct piece *p, const void *elements_of, struct err *e)
+int repeats_match_add(struct repeats_match *m, const struct repeats_piece *p, const void *elements_of, struct err *e)
 {
     size_t part = m->bits ? (size_t)(p->key >> (64 - m->bits)) : 0;
 

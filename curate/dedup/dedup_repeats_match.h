@@ -12,7 +12,7 @@
 
 /* Passages that begin one after the other; behind it stand their elements, so many and length - 1 more.  Equal passages
  * are in pieces of equal keys. */
-struct piece {
+struct repeats_piece {
     uint64_t at, key, passages; /* at: where in the corpus, in elements */
 };
 
@@ -34,7 +34,7 @@ int repeats_match_open(struct repeats_match *m, const struct repeats_conf *c, ui
                        struct err *e);
 void repeats_match_close(struct repeats_match *m);
 /* Passages at `at` in the corpus, at most m->most, and their elements.  In the order of the corpus. */
-int repeats_match_add(struct repeats_match *m, const struct piece *p, const void *elements, struct err *e);
+int repeats_match_add(struct repeats_match *m, const struct repeats_piece *p, const void *elements, struct err *e);
 /* Once, after the last: finds the marks and sorts them.  Some may be there twice. */
 int repeats_match_find(struct repeats_match *m, struct err *e);
 #endif
