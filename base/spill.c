@@ -207,9 +207,9 @@ void spill_reader_close(struct spill_reader *r)
 
 /* ---- mapped ---- */
 
-static int map_fd(struct spill_map *m, int fd, size_t n, int prot, struct err *e)
+static int map_fd(struct spill_map *m, int fd, size_t n, struct err *e)
 {
-    void *p = n ? mmap(NULL, n, prot, MAP_SHARED, fd, 0) : NULL;
+    void *p = n ? mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : NULL;
 
     if (p == MAP_FAILED)
         return err_sys(e, ERR_NOMEM, "cannot map %zu bytes of a temporary file", n);
@@ -230,16 +230,10 @@ int spill_map_open(struct spill_map *m, const char *dir, size_t n, struct err *e
         errno = rc;
         rc = err_sys(e, ERR_IO, "no room for a temporary file of %zu bytes", n);
     } else {
-        rc = map_fd(m, fd, n, PROT_READ | PROT_WRITE, e);
+        rc = map_fd(m, fd, n, e);
     }
     close(fd);
     return rc;
-}
-
-int spill_map_file(struct spill_map *m, const struct spill *s, struct err *e)
-{
-    *m = (struct spill_map){0};
-    return map_fd(m, s->fd, (size_t)s->size, PROT_READ, e);
 }
 
 void spill_map_forget(const struct spill_map *m)

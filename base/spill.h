@@ -61,8 +61,6 @@ struct spill_map {
     size_t n;
 };
 int spill_map_open(struct spill_map *m, const char *dir, size_t n, struct err *e);
-/* Maps a flushed spill for reading. */
-int spill_map_file(struct spill_map *m, const struct spill *s, struct err *e);
 /* The pages are not to count as this process's memory any longer; the bytes stay. */
 void spill_map_forget(const struct spill_map *m);
 void spill_map_close(struct spill_map *m);

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Odd, and random. */
-#define BASE 0x9e6c63d0876a3f35ULL
+#include "curate/dedup/dedup_roll.h"
 
 void anchors_free(struct anchors *as)
 {
@@ -38,35 +37,28 @@ static struct least least_of(const uint64_t *ring, size_t mask, size_t first, si
 static int put(struct anchors *as, const struct least *m, size_t starts)
 {
     TRY(mem_grow(&as->a, &as->cap, as->n + 2, sizeof *as->a));
-    as->a[as->n++] = (struct anchor){m->hash, (uint32_t)starts};
+    as->a[as->n++] = (struct anchor){m->hash, starts};
     if (m->twice)
         as->a[as->n++] = (struct anchor){m->hash, 0};
     return 0;
 }
 
-static inline uint64_t element(const void *p, size_t i, int width, const uint64_t *table)
-{
-    return width == 1 ? table[((const uint8_t *)p)[i]] : hash_mix64(((const uint32_t *)p)[i] + 1ULL);
-}
-
 /* Hashes of k elements roll along; the window has w of them. */
 static inline int roll(struct anchors *as, const void *p, size_t n, int width, size_t k, size_t w, size_t mask)
 {
-    uint64_t table[256], out = 1, h = 0;
+    struct roll r;
     struct least m = {0};
+    uint64_t h = 0;
     size_t from = 0;
 
-    for (uint64_t i = 0; i < 256; i++)
-        table[i] = hash_mix64(i + 1);
-    for (size_t i = 0; i < k; i++)
-        out *= BASE;
+    roll_init(&r, width, k);
     for (size_t i = 0; i < k - 1; i++)
-        h = h * BASE + element(p, i, width, table);
+        h = roll_in(&r, h, p, i);
     for (size_t i = 0; i + k <= n; i++) {
         size_t start = i - w + 1; /* of the passage whose last hash this is */
-        h = h * BASE + element(p, i + k - 1, width, table);
+        h = roll_in(&r, h, p, i + k - 1);
         if (i)
-            h -= element(p, i - 1, width, table) * out;
+            h = roll_out(&r, h, p, i - 1);
         as->ring[i & mask] = h;
         if (i + 1 < w)
             continue;

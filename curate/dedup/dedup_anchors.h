@@ -14,8 +14,7 @@
 /* The next `starts` passages have the hash.  starts 0 says that the one before may have
  * equal passages within itself, so that its hash counts twice. */
 struct anchor {
-    uint64_t hash;
-    uint32_t starts;
+    uint64_t hash, starts;
 };
 
 /* One a thread; start with zeroes. */

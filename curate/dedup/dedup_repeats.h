@@ -1,19 +1,15 @@
-/* curate/dedup/dedup_repeats.h -- the passages of a given length that a corpus has more than once,
- * by suffix arrays, in bounded memory.
+/* curate/dedup/dedup_repeats.h -- the passages of a given length that a corpus has more than once, in bounded memory.
  *
- * A corpus is texts of elements (bytes, or tokens as 32-bit numbers); a passage lies within
- * one text.  Four steps (after Lee et al. 2021, "Deduplicating Training Data Makes Language
- * Models Better"):
- * 1. Candidates.  Anchors (curate/dedup/dedup_anchors.h) that come once have no repeated passage.
- *    What the others cover is copied out: a superset of all repeats.
- * 2. Shards.  Suffix arrays (libdivsufsort) of as much of that as fits in memory at a time,
- *    overlapping by a passage.
- * 3. Merging.  The shards' sorted lists become one; equal passages then stand together.
- *    Texts are read through a map, so this wants the candidates in the page cache.
+ * A corpus is texts of elements (bytes, or tokens as 32-bit numbers); a passage lies within one text.  What is struck is
+ * that of Lee et al. 2021, "Deduplicating Training Data Makes Language Models Better"; not by a suffix array, but in four
+ * steps of which each takes time in proportion to the corpus, and reads and writes in order:
+ * 1. Anchors (curate/dedup/dedup_anchors.h): one that comes once has no repeated passage.
+ * 2. Pieces.  What the others cover is copied out, into parts by the anchors' hashes: a superset of all repeats, and equal
+ *    passages are in one part.
+ * 3. Matching (curate/dedup/dedup_repeats_match.h).  Each part's passages are looked up in memory, and compared.
  * 4. Ranges.  What is struck, in the order of the corpus.
- * The answer is that of one suffix array over everything, for any memory and threads.
- * Disk: the corpus, once more its candidates, 4 bytes each of their elements, about 1 byte
- * each of the corpus' elements.
+ * The answer is the same for any memory and threads, and no hash decides.
+ * Disk: the corpus, about 1.7 bytes each of its elements for anchors, about 6 each of its candidates' bytes.
  */
 #ifndef CURATE_DEDUP_REPEATS_H
 #define CURATE_DEDUP_REPEATS_H
@@ -48,7 +44,8 @@ int repeats_resolve(struct repeats *r, int jobs, struct err *e);
 int repeats_next(struct repeats *r, struct buf *ranges, struct err *e);
 
 struct repeats_tally {
-    uint64_t elements, candidates, shards; /* candidates: elements that were sorted */
+    uint64_t elements, candidates; /* candidates: passages that were compared */
+    uint64_t parts, slices;        /* of the candidates; what had no room was looked through in more slices than parts */
 };
 struct repeats_tally repeats_tally(const struct repeats *r);
 #endif

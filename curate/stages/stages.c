@@ -32,6 +32,7 @@ STAGE_FORM(decontaminate, DECONTAMINATE_OPTS)
 STAGE_FORM(dedup_exact, DEDUP_EXACT_OPTS)
 STAGE_FORM(dedup_fuzzy, DEDUP_FUZZY_OPTS)
 STAGE_FORM(dedup_lines, DEDUP_LINES_OPTS)
+STAGE_FORM(dedup_substring, DEDUP_SUBSTRING_OPTS)
 RANKS_FORM(dedup_exact)
 RANKS_FORM(dedup_fuzzy)
 RANKS_FORM(dedup_templates)
@@ -57,9 +58,6 @@ static const struct stage_kind *before_fuzzy(const void *conf)
 #if HAVE_ICU && HAVE_PSL
 STAGE_FORM(filter, FILTER_OPTS)
 #endif
-#if HAVE_ICU && HAVE_DIVSUFSORT
-STAGE_FORM(dedup_substring, DEDUP_SUBSTRING_OPTS)
-#endif
 #if HAVE_CLD2
 STAGE_FORM(langid, LANGID_OPTS)
 #endif
@@ -73,12 +71,10 @@ static const struct stage_kind kinds[] = {
     STAGE_KIND("dedup exact", dedup_exact, dedup_exact_rules, dedup_exact_open_rank),
     STAGE_KIND_AFTER("dedup fuzzy", dedup_fuzzy, dedup_fuzzy_rules, dedup_fuzzy_open_rank, before_fuzzy),
     STAGE_KIND("dedup lines", dedup_lines, dedup_text_rules, NULL),
+    STAGE_KIND("dedup substring", dedup_substring, dedup_text_rules, NULL),
 #endif
 #if HAVE_ICU && HAVE_PSL
     STAGE_KIND("filter", filter, NULL, NULL),
-#endif
-#if HAVE_ICU && HAVE_DIVSUFSORT
-    STAGE_KIND("dedup substring", dedup_substring, dedup_text_rules, NULL),
 #endif
 #if HAVE_CLD2
     STAGE_KIND("langid", langid, langid_rules, NULL),

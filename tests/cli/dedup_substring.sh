@@ -1,11 +1,6 @@
 #!/bin/bash
 # quern dedup substring at a shell.
 . "$ROOT/tests/lib.sh"
-if ! quern-dedup substring -q </dev/null 2>/dev/null; then
-    skip "exact substrings" "this build has no libdivsufsort"
-    finish
-fi
-
 p="The quick brown fox jumps over the lazy dog and runs away into the dark wood"
 {
     printf '{"id":"a","text":"A begins. %s. A ends.","n":1}\n' "$p"
