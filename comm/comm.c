@@ -157,6 +157,7 @@ int comm_split(struct comm *c, int colour, int key, const char *name, struct com
     to->backend = c->backend;
     to->world_rank = c->world_rank;
     to->timeout = c->timeout;
+    to->starts_again = c->starts_again;
     to->watch = c->watch;
     to->watch_arg = c->watch_arg;
     snprintf(to->name, sizeof to->name, "%s", name);
