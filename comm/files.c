@@ -12,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/port.h"
@@ -122,9 +121,10 @@ static int was_said(const struct link *l, int fd, const struct message *m, const
     if (rc != 1 || was.seal != seal_of(&was, own.conf.rank, l->rank, l->out_at))
         return rc < 0 ? rc : 0;
     if (memcmp(&was, h, sizeof was) != 0)
-        return err_set(e, ERR_ARG, "'%s' at byte %" PRIu64 ": this rank has said something else here before (%" PRIu64 " bytes, now %"
-                       PRIu64 "): with other inputs, options, or another version.  To begin again, remove the folder", path,
-                       l->out_at, was.bytes, h->bytes);
+        return err_set(e, ERR_ARG,
+                       "'%s' at byte %" PRIu64 ": this rank has said something else here before (%" PRIu64 " bytes, now %" PRIu64
+                       "): with other inputs, options, or another version.  To begin again, remove the folder",
+                       path, l->out_at, was.bytes, h->bytes);
     return has_bytes(fd, m->buf, h->bytes, l->out_at + sizeof was, path, e);
 }
 
@@ -176,8 +176,8 @@ static int is_bad(struct link *l, const char *path, uint64_t at, const char *why
     l->bad_since = l->bad_since > 0 ? l->bad_since : now;
     if (now - l->bad_since < settle)
         return 0;
-    return err_set(e, ERR_FORMAT, "'%s' at byte %" PRIu64 ": %s.  Rank %d, started again, writes anew what it says", path, at, why,
-                   l->rank);
+    return err_set(e, ERR_FORMAT, "'%s' at byte %" PRIu64 ": %s.  Rank %d, started again, writes anew what it says", path, at,
+                   why, l->rank);
 }
 
 /* Which receive a message is for, taken off. */
@@ -193,7 +193,8 @@ static struct message *take_asked(struct link *l, const struct frame *h)
 }
 
 /* Reads the bytes at `at` of a message that is asked for.  1; 0: they are not all there. */
-static int take_bytes(struct link *l, int fd, const struct frame *h, uint64_t at, struct message *m, const char *path, struct err *e)
+static int take_bytes(struct link *l, int fd, const struct frame *h, uint64_t at, struct message *m, const char *path,
+                      struct err *e)
 {
     int rc = 1;
 
@@ -381,11 +382,11 @@ static int compare(const char *path, const char *was, struct err *e)
     if (sscanf(was, RANKS_TEXT SCNx64, &size, &key) != 2)
         return err_set(e, ERR_ARG, "'%s' is there already, and no file of ranks: take another folder", path);
     if (size != own.conf.size)
-        return err_set(e, ERR_ARG, "'%s': here are messages of %d ranks, not of %d: take another folder, or remove this one to begin"
-                       " again", path, size, own.conf.size);
+        return err_set(e, ERR_ARG, "'%s': here are messages of %d ranks, not of %d: take another folder", path, size,
+                       own.conf.size);
     if (key != own.conf.key)
-        return err_set(e, ERR_ARG, "'%s': here are messages of ranks with other inputs or options: take another folder, or remove this"
-                       " one to begin again", path);
+        return err_set(e, ERR_ARG, "'%s': here are messages of ranks with other inputs or options: take another folder, or remove"
+                       " this one to begin again", path);
     return 0;
 }
 
@@ -399,9 +400,10 @@ static int claim(struct err *e)
     snprintf(path, sizeof path, "%sranks", own.prefix);
     snprintf(mine, sizeof mine, "%sranks.%d", own.prefix, own.conf.rank);
     if (access(path, F_OK) < 0) {
-        snprintf(text, sizeof text, RANKS_TEXT PRIx64 "\n", own.conf.size, own.conf.key);
-        TRY(file_write_all(mine, span_of(text), e));
-        if (link(mine, path) < 0 && errno != EEXIST)
+        int len = snprintf(text, sizeof text, RANKS_TEXT PRIx64 "\n", own.conf.size, own.conf.key);
+
+        fd = open(mine, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+        if (fd < 0 || write(fd, text, (size_t)len) != len || close(fd) < 0 || (link(mine, path) < 0 && errno != EEXIST))
             return err_sys(e, ERR_IO, "cannot write '%s'", path);
         unlink(mine);
     }
@@ -416,9 +418,8 @@ static int claim(struct err *e)
 
 int comm_files_turn(struct comm *c, const char *prefix, struct err *e)
 {
-    if (strlen(prefix) >= LONGEST_PREFIX)
+    if (snprintf(own.prefix, sizeof own.prefix, "%s", prefix) >= LONGEST_PREFIX)
         return err_set(e, ERR_ARG, "the name '%.100s...' is too long", prefix);
-    strcpy(own.prefix, prefix);
     TRY(claim(e));
     collective_begin(c);
     own.world->splits = 0;

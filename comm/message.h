@@ -28,7 +28,7 @@ struct network {
      * ERR_FORMAT: it was not of n bytes. */
     int (*test)(void *message, bool *done, bool *moved, struct err *e);
     void (*idle)(int rounds); /* as comm_idle, in its place; NULL */
-    double tell_after;        /* seconds after which it is told whom a call waits for, again each time they have doubled; 0: never */
+    double tell_after; /* seconds after which it is told whom a call waits for, and whenever they have doubled; 0: never */
 };
 
 /* The groups of a network behind comm.h, by the name of the backend.  Takes nothing over but the tables. */

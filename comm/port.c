@@ -90,8 +90,8 @@ static int make_part(const struct port *p, const struct wish *w, struct port **t
     return 0;
 }
 
-int port_split(const struct network *by, double timeout, struct port *p, int colour, int key, struct port **to, int *rank, int *size,
-               struct err *e)
+int port_split(const struct network *by, double timeout, struct port *p, int colour, int key, struct port **to, int *rank,
+               int *size, struct err *e)
 {
     static struct wish *left; /* of a split that failed: what is still to come in has its place here */
     struct wish *w = calloc((size_t)p->size, sizeof *w);

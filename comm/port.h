@@ -22,8 +22,8 @@ struct port {
 /* The port of all ranks; released with free.  NULL: out of memory. */
 struct port *port_world(void *net, int rank, int size);
 /* As split of struct network.  ERR_LIMIT: a rank has not joined in for timeout seconds. */
-int port_split(const struct network *by, double timeout, struct port *p, int colour, int key, struct port **to, int *rank, int *size,
-               struct err *e);
+int port_split(const struct network *by, double timeout, struct port *p, int colour, int key, struct port **to, int *rank,
+               int *size, struct err *e);
 
 #ifdef __cplusplus
 }

@@ -189,8 +189,10 @@ static int begin_messages(const struct part_conf *c, const struct plan_pass *pas
 {
     char prefix[4096];
 
-    work_messages(c->plan, pass, prefix);
-    return part_is_shared(c, pass) && c->ranks->starts_again ? comm_files_turn(c->ranks, prefix, e) : 0;
+    if (!part_is_shared(c, pass) || !c->ranks->starts_again)
+        return 0;
+    work_messages(c->plan, pass, c->ranks->size, prefix);
+    return comm_files_turn(c->ranks, prefix, e);
 }
 
 /* What is said of the decision is what the stage says of itself after it less what it said before. */

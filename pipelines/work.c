@@ -63,9 +63,9 @@ void work_decided(const struct plan *p, const struct plan_pass *pass, int group,
         snprintf(path, 4096, "%s/%d.%06d.decided", p->work, pass->number, group);
 }
 
-void work_messages(const struct plan *p, const struct plan_pass *pass, char path[4096])
+void work_messages(const struct plan *p, const struct plan_pass *pass, int ranks, char path[4096])
 {
-    snprintf(path, 4096, "%s/%d.messages.", p->work, pass->number);
+    snprintf(path, 4096, "%s/%d.messages.%d.", p->work, pass->number, ranks);
 }
 
 void work_finished(const struct plan *p, char path[4096])
@@ -117,8 +117,8 @@ static bool is_own(const char *name)
 {
     static const char *const own[] = {"plan", "plan.[0-9]*", "finished", "[0-9]*.decided", "[0-9]*.[0-9]*.docs",
                                       "[0-9]*.[0-9]*.docs.[0-9]*", "[0-9]*.[0-9]*.notes", "[0-9]*.[0-9]*.rejects",
-                                      "[0-9]*.[0-9]*.state", "[0-9]*.[0-9]*.done", "[0-9]*.[0-9]*.answers", "[0-9]*.messages.*", ".plan*.part",
-                                      ".finished*.part", ".[0-9]*.part"};
+                                      "[0-9]*.[0-9]*.state", "[0-9]*.[0-9]*.done", "[0-9]*.[0-9]*.answers", "[0-9]*.messages.*",
+                                      ".plan*.part", ".finished*.part", ".[0-9]*.part"};
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (fnmatch(own[i], name, 0) == 0)

@@ -109,6 +109,14 @@ for k in $(seq "${KILLS:-3}"); do
     compare "by tasks that were killed, $k"
 done
 [ $again -ge "${KILLS:-3}" ] && ok "$again tasks were started again" || bad 'tasks were started again' "$again"
+for n in 4 3; do
+    for ((i = 0; i < n; i++)); do
+        timeout -s KILL .6 quern curate -q -j 1 --ranks files --task $i --tasks $n plan.yaml 2>>kill.err &
+    done
+    wait
+done
+check "two tasks go on where four and three were killed" tasks 2
+compare "by two after four and three"
 status "tasks that are all there" 2 quern curate --ranks files --task 0 --tasks 2 --no-wait plan.yaml
 has "are needed" err "without --processes and --no-wait"
 status "a task" 2 quern curate --ranks files plan.yaml
