@@ -494,6 +494,16 @@ static void missing(const struct exchange *x, char *to, size_t size)
         }
 }
 
+/* Whoever is waited for may be yet to be started. */
+static void tell_whom(const struct exchange *x, double seconds)
+{
+    char what[160], whom[160];
+
+    comm_describe(x->comm, &x->call, what, sizeof what);
+    missing(x, whom, sizeof whom);
+    log_msg(LOG_INFO, "%s: waiting for %s, %.0f s so far", what, whom, seconds);
+}
+
 static int hung(struct exchange *x, double timeout, struct err *e)
 {
     char what[160], whom[160];
@@ -519,8 +529,9 @@ void comm_idle(int rounds)
 static int group_wait(struct comm_handle *h, struct err *e)
 {
     struct exchange *x = h->state;
+    const struct network *net = x->group->shared->net;
     struct err mine = {0};
-    double last = log_seconds();
+    double last = log_seconds(), tell = net->tell_after;
     bool moved;
 
     e = e ? e : &mine;
@@ -529,11 +540,15 @@ static int group_wait(struct comm_handle *h, struct err *e)
         if (moved) {
             rounds = 0;
             last = log_seconds();
-        } else if (rounds % 64 == 63 && log_seconds() - last > x->comm->timeout) {
+            tell = net->tell_after;
+        } else if ((rounds % 64 == 63 || net->idle) && log_seconds() - last > x->comm->timeout) {
             return hung(x, x->comm->timeout, e);
+        } else if (tell > 0 && log_seconds() - last > tell) {
+            tell_whom(x, tell);
+            tell *= 2;
         }
         if (!x->done)
-            comm_idle(rounds);
+            (net->idle ? net->idle : comm_idle)(rounds);
     }
     over(h, x);
     return 0;
@@ -577,6 +592,15 @@ const struct comm_backend comm_mpi = {"mpi", group_start, group_test, group_wait
                                       group_progress};
 const struct comm_backend comm_tcp = {"tcp", group_start, group_test, group_wait, group_split, group_free, NULL,
                                       group_progress};
+const struct comm_backend comm_files = {"files", group_start, group_test, group_wait, group_split, group_free, NULL,
+                                        group_progress};
+
+void collective_begin(struct comm *c)
+{
+    struct group *g = c->state;
+
+    g->calls = 0;
+}
 
 int collective_open(struct comm **out, const struct comm_backend *backend, const struct network *net, struct err *e)
 {

@@ -157,6 +157,7 @@ int comm_split(struct comm *c, int colour, int key, const char *name, struct com
     to->backend = c->backend;
     to->world_rank = c->world_rank;
     to->timeout = c->timeout;
+    to->starts_again = c->starts_again;
     to->watch = c->watch;
     to->watch_arg = c->watch_arg;
     snprintf(to->name, sizeof to->name, "%s", name);
@@ -326,14 +327,12 @@ int comm_agree(struct comm *c, int *rc, struct err *why, struct err *e)
     int32_t first = *rc < 0 ? c->rank : INT32_MAX;
     struct err said = {0};
 
-    if (*rc < 0)
-        said = *why;
+    if (*rc < 0) /* nothing else than the text, so that the same is said in each run */
+        err_set(&said, *rc, "%s", why->msg);
     if (comm_all_reduce(c, &first, 1, COMM_I32, COMM_MIN, e) < 0)
         return e->code;
     if (first == INT32_MAX)
         return 0;
-    if (*rc < 0)
-        said.code = *rc;
     if (comm_broadcast(c, &said, sizeof said, COMM_U8, first, e) < 0)
         return e->code;
     *why = said;

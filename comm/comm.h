@@ -102,6 +102,7 @@ struct comm {
     double timeout; /* seconds */
     void *state;    /* the backend's */
     bool can_use_device;
+    bool starts_again; /* a rank may be started again by itself, and has to make the same calls with the same bytes then */
     const struct comm_backend *device_backend; /* for calls on_device; NULL: there are none */
     void *device_state;
     comm_watch_fn *watch; /* NULL: nobody; groups that are split from this one take it over */
@@ -121,6 +122,7 @@ struct comm {
  * A call may stand still for timeout seconds.  One world a process, since MPI starts and ends
  * once.  ERR_ARG: no such backend.  ERR_UNSUPPORTED: MPI or NCCL is not here, with the reason. */
 int comm_open(struct comm **c, const char *backend, double timeout, struct err *e);
+/* Ranks that have only a folder in common are opened by comm/files.h. */
 /* The group of this process alone.  ERR_NOMEM. */
 int comm_open_self(struct comm **c, struct err *e);
 /* How many ranks mpirun, srun or torchrun says it started: 1 when none did. */

@@ -27,11 +27,15 @@ struct network {
     /* *done: the message is over and released.  *moved: part of it is over that was not.
      * ERR_FORMAT: it was not of n bytes. */
     int (*test)(void *message, bool *done, bool *moved, struct err *e);
+    void (*idle)(int rounds); /* as comm_idle, in its place; NULL */
+    double tell_after; /* seconds after which it is told whom a call waits for, and whenever they have doubled; 0: never */
 };
 
 /* The groups of a network behind comm.h, by the name of the backend.  Takes nothing over but the tables. */
 int collective_open(struct comm **c, const struct comm_backend *backend, const struct network *net, struct err *e);
-extern const struct comm_backend comm_mpi, comm_tcp;
+extern const struct comm_backend comm_mpi, comm_tcp, comm_files;
+/* The next call is the first one: calls are numbered in what is sent.  c: the world, with nothing in flight. */
+void collective_begin(struct comm *c);
 
 /* For backends: "rank 1 of 3 in group 'data' (world rank 1): all-reduce of 64 bf16 elements". */
 void comm_describe(const struct comm *c, const struct comm_call *call, char *to, size_t size);
@@ -39,7 +43,7 @@ void comm_describe(const struct comm *c, const struct comm_call *call, char *to,
 void comm_idle(int rounds);
 
 /* The one thing that quern-mpi.so shows. */
-enum { MPI_BACKEND_ABI = 2 };
+enum { MPI_BACKEND_ABI = 3 };
 struct mpi_backend {
     int abi;
     const char *(*library)(void); /* what it is, for people */

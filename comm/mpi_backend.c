@@ -165,5 +165,5 @@ extern const struct mpi_backend quern_mpi_backend;
 __attribute__((visibility("default"))) const struct mpi_backend quern_mpi_backend = {
     MPI_BACKEND_ABI,
     mpi_library,
-    {mpi_open, mpi_split, mpi_close, mpi_post, mpi_test},
+    {mpi_open, mpi_split, mpi_close, mpi_post, mpi_test, NULL, 0},
 };

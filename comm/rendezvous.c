@@ -89,9 +89,14 @@ static bool number_of(const char *name, int *v)
     return !*end && n >= 0 && n <= 1 << 20;
 }
 
+bool rendezvous_rank(int *rank, int *size)
+{
+    return number_of("RANK", rank) && number_of("WORLD_SIZE", size);
+}
+
 static bool who(int *rank, int *size)
 {
-    if (number_of("RANK", rank) && number_of("WORLD_SIZE", size))
+    if (rendezvous_rank(rank, size))
         return true;
     /* srun sets the second for each task, sbatch for none. */
     return number_of("SLURM_PROCID", rank) && number_of("SLURM_STEP_NUM_TASKS", size);

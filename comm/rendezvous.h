@@ -27,6 +27,8 @@ struct rendezvous {
 /* Whether the environment names a rank and a number of ranks: RANK and WORLD_SIZE, as torchrun sets them, or SLURM_PROCID and
  * SLURM_STEP_NUM_TASKS, as srun does.  *size: how many. */
 bool rendezvous_started(int *size);
+/* The same by RANK and WORLD_SIZE alone. */
+bool rendezvous_rank(int *rank, int *size);
 /* The same, and where rank 0 is: MASTER_ADDR and MASTER_PORT; under Slurm by default the first node of the step, and a port
  * by the job's number.  ERR_UNSUPPORTED, ERR_ARG: what is missing or makes no sense. */
 int rendezvous_from_environment(struct rendezvous *r, struct err *e);

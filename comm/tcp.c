@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "comm/port.h"
 #include "comm/rendezvous.h"
 
 enum {
-    SPLIT_TAG = 1 << 16,  /* beyond those of messages */
     AT_ONCE = 4 << 20,    /* bytes that are read from one rank before the others have their turn */
     LONGEST_SHIFT = 42    /* a message of 4 TiB is none */
 };
@@ -59,14 +59,6 @@ struct link {
 struct tcp {
     int rank, size, epoll;
     struct link *links;
-    struct wish *left; /* of a split that failed: what is still to come in has its place here */
-};
-
-struct port {
-    struct tcp *net;
-    uint64_t id, splits;
-    int rank, size;
-    int world[]; /* ranks of the world */
 };
 
 static double patience; /* one world a process */
@@ -282,7 +274,8 @@ static void ask(struct link *l, struct message *m)
 static int tcp_post(struct port *p, bool to_us, void *buf, size_t n, int peer, int tag, void **message, struct err *e)
 {
     struct message *m = calloc(1, sizeof *m);
-    struct link *l = &p->net->links[p->world[peer]];
+    struct tcp *net = p->net;
+    struct link *l = &net->links[p->world[peer]];
 
     if (!m)
         return err_set(e, ERR_NOMEM, "out of memory");
@@ -296,10 +289,12 @@ static int tcp_post(struct port *p, bool to_us, void *buf, size_t n, int peer, i
 }
 
 /* After a failure m stays in the lists of its link, and so in memory. */
-static int test_for(struct message *m, bool *done, bool *moved, int ms, struct err *e)
+static int tcp_test(void *message, bool *done, bool *moved, struct err *e)
 {
+    struct message *m = message;
+
     if (!m->done)
-        progress(m->link->net, ms);
+        progress(m->link->net, 0);
     *moved |= m->moved;
     m->moved = false;
     *done = m->done;
@@ -311,24 +306,7 @@ static int test_for(struct message *m, bool *done, bool *moved, int ms, struct e
     return 0;
 }
 
-static int tcp_test(void *message, bool *done, bool *moved, struct err *e)
-{
-    return test_for(message, done, moved, 0, e);
-}
-
-/* ---- ports ---- */
-
-static struct port *new_port(struct tcp *net, uint64_t id, int size)
-{
-    struct port *p = calloc(1, sizeof *p + (size_t)size * sizeof *p->world);
-
-    if (p) {
-        p->net = net;
-        p->id = id;
-        p->size = size;
-    }
-    return p;
-}
+/* ---- opening and closing ---- */
 
 static void tcp_free(struct tcp *net)
 {
@@ -341,7 +319,6 @@ static void tcp_free(struct tcp *net)
     if (net->epoll >= 0)
         close(net->epoll);
     free(net->links);
-    free(net->left);
     free(net);
 }
 
@@ -390,7 +367,7 @@ static int tcp_open(struct port **world, int *rank, int *size, struct err *e)
 
     TRY(rendezvous_from_environment(&r, e));
     net = calloc(1, sizeof *net);
-    p = new_port(net, 1, r.size);
+    p = port_world(net, r.rank, r.size);
     if (!net || !p) {
         free(net), free(p);
         return err_set(e, ERR_NOMEM, "out of memory");
@@ -402,93 +379,10 @@ static int tcp_open(struct port **world, int *rank, int *size, struct err *e)
         free(p);
         return rc;
     }
-    for (int i = 0; i < r.size; i++)
-        p->world[i] = i;
-    p->rank = *rank = r.rank;
+    *rank = r.rank;
     *size = r.size;
     *world = p;
     return 0;
-}
-
-/* What each rank wants, to each. */
-struct wish {
-    int64_t colour, key;
-};
-
-static int tell_wishes(struct port *p, struct wish *w, void **m, struct err *e)
-{
-    double deadline = log_seconds() + patience;
-
-    for (int r = 0; r < p->size; r++) {
-        if (r == p->rank)
-            continue;
-        TRY(tcp_post(p, false, &w[p->rank], sizeof *w, r, SPLIT_TAG, &m[2 * r], e));
-        TRY(tcp_post(p, true, &w[r], sizeof *w, r, SPLIT_TAG, &m[2 * r + 1], e));
-    }
-    for (int i = 0; i < 2 * p->size; i++)
-        for (bool done = !m[i], moved = false; !done;) {
-            TRY(test_for(m[i], &done, &moved, 20, e));
-            if (!done && log_seconds() > deadline)
-                return err_set(e, ERR_LIMIT, "rank %d does not join in splitting a group", i / 2);
-        }
-    return 0;
-}
-
-static int make_part(const struct port *p, const struct wish *w, struct port **to, struct err *e)
-{
-    int64_t colour = w[p->rank].colour;
-    uint64_t id = (p->id * 0x9e3779b97f4a7c15u ^ p->splits) * 0xd1b54a32d192ed03u + (uint64_t)colour;
-    struct port *part = new_port(p->net, id, p->size);
-
-    if (!part)
-        return err_set(e, ERR_NOMEM, "out of memory");
-    part->size = 0;
-    for (int r = 0; r < p->size; r++) {
-        int at = part->size;
-
-        if (w[r].colour != colour)
-            continue;
-        for (; at > 0 && w[part->world[at - 1]].key > w[r].key; at--)
-            part->world[at] = part->world[at - 1];
-        part->world[at] = r;
-        part->size++;
-    }
-    for (int i = 0; i < part->size; i++) {
-        if (part->world[i] == p->rank)
-            part->rank = i;
-        part->world[i] = p->world[part->world[i]];
-    }
-    *to = part;
-    return 0;
-}
-
-static int tcp_split(struct port *p, int colour, int key, struct port **to, int *rank, int *size, struct err *e)
-{
-    struct wish *w = calloc((size_t)p->size, sizeof *w);
-    void **m = calloc(2 * (size_t)p->size, sizeof *m);
-    int rc;
-
-    p->splits++;
-    if (!w || !m) {
-        free(w);
-        free(m);
-        return err_set(e, ERR_NOMEM, "out of memory");
-    }
-    w[p->rank] = (struct wish){colour, key};
-    rc = tell_wishes(p, w, m, e);
-    free(m);
-    if (rc < 0) {
-        p->net->left = w;
-        return rc;
-    }
-    if (colour >= 0)
-        rc = make_part(p, w, to, e);
-    free(w);
-    if (rc == 0 && colour >= 0) {
-        *rank = (*to)->rank;
-        *size = (*to)->size;
-    }
-    return rc;
 }
 
 /* The world: nothing is on its way to us; what we have sent is read before the connection goes, for a connection that is
@@ -496,7 +390,7 @@ static int tcp_split(struct port *p, int colour, int key, struct port **to, int 
 static void tcp_close(struct port *p)
 {
     struct tcp *net = p->net;
-    bool world = p->id == 1;
+    bool world = p->id == PORT_WORLD;
     double deadline = log_seconds() + 5;
 
     free(p);
@@ -511,10 +405,17 @@ static void tcp_close(struct port *p)
     tcp_free(net);
 }
 
+static int tcp_split(struct port *p, int colour, int key, struct port **to, int *rank, int *size, struct err *e);
+
+static const struct network tcp = {tcp_open, tcp_split, tcp_close, tcp_post, tcp_test, NULL, 0};
+
+static int tcp_split(struct port *p, int colour, int key, struct port **to, int *rank, int *size, struct err *e)
+{
+    return port_split(&tcp, patience, p, colour, key, to, rank, size, e);
+}
+
 const struct network *tcp_network(double timeout)
 {
-    static const struct network net = {tcp_open, tcp_split, tcp_close, tcp_post, tcp_test};
-
     patience = timeout;
-    return &net;
+    return &tcp;
 }

@@ -42,7 +42,7 @@ static int tell(const struct ablation_finding *f, const struct ablation *a, stru
     struct work_lock lock;
     int rc = 0;
 
-    TRY(work_lock_take(&lock, a->work, 0, 1, true, e));
+    TRY(work_lock_take(&lock, a->work, 0, 1, NULL, e));
     if (ablation_put_table(f, &table) < 0 || ablation_put_json(f, &json) < 0 || ablation_put_page(f, &page) < 0)
         rc = err_set(e, ERR_NOMEM, "out of memory for the results");
     if (rc == 0 && a->stats)

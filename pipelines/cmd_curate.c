@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/tool.h"
 #include "pipelines/curate.h"
+#include "pipelines/folder_ranks.h"
 #include "pipelines/token_cutter.h"
 #include "curate/stream/driver.h"
 
@@ -43,17 +44,30 @@ static void tell_bad_inputs(struct curate_result *r)
 struct rank_conf {
     const char *backend; /* NULL: tasks meet in the work folder alone */
     double minutes;
+    bool minutes_given;
 };
+
+/* Tasks that say what they have to say in the work folder. */
+static int open_tasks(struct comm **world, const struct curate_conf *c, const struct rank_conf *ranks, struct err *e)
+{
+    struct folder_ranks f = {.task = c->task, .tasks = c->tasks, .minutes = ranks->minutes_given ? ranks->minutes : 0};
+    struct work_lock none;
+
+    if (c->processes || !c->wait)
+        return err_set(e, ERR_ARG, "--ranks files has all tasks decide together: without --processes and --no-wait");
+    return folder_ranks_open(world, &f, &none, e);
+}
 
 static int open_ranks(struct curate_conf *c, const struct rank_conf *ranks, struct err *e)
 {
     static struct comm *world; /* not closed after a failure, and no leak: the launcher is to end the others */
+    bool files = ranks->backend && strcmp(ranks->backend, "files") == 0;
 
     if (!ranks->backend)
         return 0;
-    if (c->tasks || c->processes || !c->wait)
+    if (!files && (c->tasks || c->processes || !c->wait))
         return err_set(e, ERR_ARG, "--ranks says who shares the plan: without --tasks, --processes and --no-wait");
-    TRY(comm_open(&world, ranks->backend, ranks->minutes * 60, e));
+    TRY(files ? open_tasks(&world, c, ranks, e) : comm_open(&world, ranks->backend, ranks->minutes * 60, e));
     if (world->size > 1)
         c->ranks = world;
     else
@@ -115,7 +129,7 @@ int main(int argc, char **argv)
     const char *output = NULL, *rejects = NULL, *stats = NULL, *report = NULL, *work = NULL, *keep = NULL;
     bool check = false, full = false;
     struct forget_conf forget;
-    struct rank_conf ranks = {NULL, COMM_TIMEOUT_MINUTES};
+    struct rank_conf ranks = {NULL, COMM_TIMEOUT_MINUTES, false};
     const struct opt opts[] = {
         OPT_HEAD("In place of what the plan says"),
         OPT_OUT('o', "output", &output, "FILE|FOLDER/", "where documents go"),
@@ -132,9 +146,10 @@ int main(int argc, char **argv)
         OPT_FLAG(0, "check", &check, "check the plan, show its settings, and stop"),
         CURATE_OPTS(c),
         OPT_STR(0, "ranks", &ranks.backend, "KIND",
-                "the ranks of mpirun or srun share the plan and decide together: auto, mpi, tcp, or self (alone)"),
-        OPT_NUM(0, "distributed-timeout-minutes", &ranks.minutes, 0.001, 1e6,
-                "with --ranks: how long a rank may keep the others waiting in an exchange"),
+                "who shares the plan decides together: auto, mpi, tcp, self (alone), or files: tasks, in the work folder"),
+        {.type = OPT_TYPE_NUM, .name = "distributed-timeout-minutes", .arg = "X", .value = &ranks.minutes, .fmin = 0.001,
+         .fmax = 1e6, .given = &ranks.minutes_given,
+         .help = "with --ranks: how long a rank may keep the others waiting in an exchange; of files any time, unless given"},
         TOOL_OPTS(t),
         TOOL_JOBS(t), TOOL_PROGRESS(t),
         OPT_END,

@@ -5,6 +5,7 @@
 #include "curate/stages/stages.h"
 #include "curate/stream/driver.h"
 #include "curate/stream/ranks.h"
+#include "pipelines/folder_ranks.h"
 #include "pipelines/token_cutter.h"
 
 static struct tool tool = {
@@ -37,7 +38,11 @@ static struct tool tool = {
         "them.\n\n"
         "`mpirun -n 8 quern dedup fuzzy -o kept.jsonl crawl/*.jsonl.zst` (or exact) shares the files\n"
         "among 8 ranks, on any hosts; the output is the same, and the first rank writes it.\n"
-        "--memory is for each rank.",
+        "--memory is for each rank.\n\n"
+        "Where ranks have only a folder in common (a Slurm array, spot machines), `quern dedup fuzzy\n"
+        "--ranks-folder DIR --task I --tasks 8 -o kept.jsonl crawl/*.jsonl.zst` is rank I of 8: the same\n"
+        "command for each, at any time, on any host.  What ranks say to one another they leave in DIR; one\n"
+        "that was killed is started again, and the others wait for it.  Remove DIR when all have ended.",
     .example = "printf '{\"id\":\"a\",\"text\":\"x\"}\\n{\"id\":\"b\",\"text\":\"x\"}\\n' | "
                "quern dedup exact --rejects -",
 };
@@ -80,7 +85,24 @@ static bool is_fuzzy(const struct stage_kind *k)
 struct rank_conf {
     const char *backend;
     double minutes;
+    bool minutes_given;
+    struct folder_ranks folder; /* in place of the backend, if it names one */
+    struct work_lock lock;
 };
+
+/* opts: those that all ranks have alike, up to --stats. */
+static int open_ranks(struct comm **c, struct rank_conf *r, const struct opt *opts, int n, char **argv, struct err *e)
+{
+    struct folder_ranks *f = &r->folder;
+
+    if (!f->folder && f->tasks)
+        return err_set(e, ERR_ARG, "--task and --tasks are for ranks of a --ranks-folder");
+    if (!f->folder)
+        return comm_open(c, r->backend, r->minutes * 60, e);
+    f->minutes = r->minutes_given ? r->minutes : 0;
+    TRY(folder_ranks_key(&f->key, opts, "stats", argv + 1, n, e));
+    return folder_ranks_open(c, f, &r->lock, e);
+}
 
 /* The names that ranks make of one with a *. */
 static int account_ranks(const char *what, const char *name, int ranks, struct err *e)
@@ -144,7 +166,7 @@ static int open_stage(struct stage *s, int *n, const struct stage_kind *k, const
 }
 
 static int run(const struct stage_kind *k, void *conf, const struct opt *opts, struct driver_conf *driver,
-               const struct rank_conf *ranks, int n, char **argv)
+               struct rank_conf *ranks, int n, char **argv)
 {
     static struct comm *c; /* not closed after a failure, and no leak */
     static struct stage stage[2];
@@ -154,7 +176,7 @@ static int run(const struct stage_kind *k, void *conf, const struct opt *opts, s
 
     if (!k)
         return say_kinds();
-    if (comm_open(&c, ranks->backend, ranks->minutes * 60, &e) < 0)
+    if (open_ranks(&c, ranks, opts, n, argv, &e) < 0)
         return tool_fail(&tool, &e);
     driver->ranks = c->size > 1 ? c : NULL;
     rc = driver->ranks ? check_stars(k, opts, c->size, &e) : 0;
@@ -167,6 +189,7 @@ static int run(const struct stage_kind *k, void *conf, const struct opt *opts, s
     code = driver_some(&tool, driver, stage, opened, rc, &e, n, argv);
     if (c->size == 1 || code == EXIT_FINE || code == EXIT_SOME_BAD) /* else the launcher is to end the others */
         comm_close(c);
+    work_lock_release(&ranks->lock);
     return code;
 }
 
@@ -199,13 +222,19 @@ int main(int argc, char **argv)
     static struct opt opts[MAX_OPTS];
     static _Alignas(16) char conf[MAX_KINDS][4096];
     struct driver_conf driver = {0};
-    struct rank_conf ranks = {"auto", COMM_TIMEOUT_MINUTES};
+    struct rank_conf ranks = {.backend = "auto", .minutes = COMM_TIMEOUT_MINUTES, .lock = {.fd = -1}};
     const struct opt common[] = {
         OPT_HEAD("Documents"), DRIVER_OPTS(driver), TOOL_JOBS(tool), TOOL_PROGRESS(tool),
         OPT_STR(0, "ranks", &ranks.backend, "KIND",
                 "share the files with the ranks of mpirun or srun: auto, mpi, or self (alone)"),
-        OPT_NUM(0, "distributed-timeout-minutes", &ranks.minutes, 0.001, 1e6,
-                "how long a rank may keep the others waiting in an exchange"),
+        OPT_FOLDER(0, "ranks-folder", &ranks.folder.folder, "DIR",
+                   "share the files with ranks that have only this folder in common, each started by itself"),
+        OPT_INT(0, "task", &ranks.folder.task, 0, 1000000, "with --tasks: which of them this is, from 0"),
+        OPT_INT(0, "tasks", &ranks.folder.tasks, 0, 1000000,
+                "ranks of the folder; 0: by RANK and WORLD_SIZE, or a Slurm array"),
+        {.type = OPT_TYPE_NUM, .name = "distributed-timeout-minutes", .arg = "X", .value = &ranks.minutes, .fmin = 0.001,
+         .fmax = 1e6, .given = &ranks.minutes_given,
+         .help = "how long a rank may keep the others waiting in an exchange; in a folder any time, unless given"},
         TOOL_OPTS(tool), OPT_END,
     };
     const struct stage_kind *k = NULL, *other;

@@ -1,8 +1,10 @@
 #include "pipelines/decide.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "comm/files.h"
 #include "curate/stream/rank_exchange.h"
 #include "pipelines/answers.h"
 #include "pipelines/counts.h"
@@ -156,11 +158,18 @@ bool part_is_shared(const struct part_conf *c, const struct plan_pass *pass)
     return c->ranks && c->plan->stage[pass->last - 1].kind.stage->open_rank;
 }
 
+static bool is_said(const struct part_conf *c, const struct plan_pass *pass, int group, char path[4096])
+{
+    work_decided(c->plan, pass, group, path);
+    return access(path, F_OK) == 0;
+}
+
 /* The word that a group is decided: of ranks the first one's, when all have written their answers; and none goes on, and
- * removes what was decided on, before it is said. */
+ * removes what was decided on, before it is said.  Of ranks that may be started again, who then finds it said and says no more,
+ * the others look for it. */
 static int say_decided(const struct decision *d, int group, struct span own, struct err *e)
 {
-    bool shared = part_is_shared(d->c, d->pass);
+    bool shared = part_is_shared(d->c, d->pass), looks = shared && d->c->ranks->starts_again && d->c->ranks->rank;
     char path[4096];
 
     if (shared)
@@ -168,7 +177,22 @@ static int say_decided(const struct decision *d, int group, struct span own, str
     work_decided(d->c->plan, d->pass, group, path);
     if (!shared || !d->c->ranks->rank)
         TRY(file_write_all(path, own, e));
-    return shared ? rank_meet(d->c->ranks, e) : 0;
+    while (looks && !is_said(d->c, d->pass, group, path)) {
+        plan_progress_wait(d->c->progress, "waiting for the first rank");
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+    }
+    return shared && !d->c->ranks->starts_again ? rank_meet(d->c->ranks, e) : 0;
+}
+
+/* Ranks begin their messages. */
+static int begin_messages(const struct part_conf *c, const struct plan_pass *pass, struct err *e)
+{
+    char prefix[4096];
+
+    if (!part_is_shared(c, pass) || !c->ranks->starts_again)
+        return 0;
+    work_messages(c->plan, pass, c->ranks->size, prefix);
+    return comm_files_turn(c->ranks, prefix, e);
 }
 
 /* What is said of the decision is what the stage says of itself after it less what it said before. */
@@ -176,6 +200,7 @@ int part_decide(const struct part_conf *c, const struct plan_pass *pass, int gro
 {
     struct decision d = {.c = c, .pass = pass, .stage = &c->stage[pass->last - 1]};
     struct buf before = {0}, after = {0}, own = {0};
+    char path[4096];
     int rc;
 
     plan_group(c->plan, pass, group, &d.first, &d.last);
@@ -185,6 +210,8 @@ int part_decide(const struct part_conf *c, const struct plan_pass *pass, int gro
     }
     d.count = calloc((size_t)(d.last - d.first) + 1, sizeof *d.count);
     rc = d.count ? 0 : err_set(e, ERR_NOMEM, "out of memory for %d inputs", d.last - d.first);
+    if (rc == 0)
+        rc = begin_messages(c, pass, e);
     if (rc == 0)
         rc = part_counts_ask(NULL, c->stage, pass->last, &before, e);
     if (rc == 0)
@@ -197,6 +224,8 @@ int part_decide(const struct part_conf *c, const struct plan_pass *pass, int gro
         rc = say_decided(&d, group, buf_span(&own), e);
     if (rc == 0)
         remove_notes(&d);
+    else if (part_is_shared(c, pass) && c->ranks->starts_again && is_said(c, pass, group, path))
+        rc = 0; /* all had said what this one began to say again, and went on */
     free(d.count);
     buf_free(&before);
     buf_free(&after);

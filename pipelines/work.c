@@ -63,6 +63,11 @@ void work_decided(const struct plan *p, const struct plan_pass *pass, int group,
         snprintf(path, 4096, "%s/%d.%06d.decided", p->work, pass->number, group);
 }
 
+void work_messages(const struct plan *p, const struct plan_pass *pass, int ranks, char path[4096])
+{
+    snprintf(path, 4096, "%s/%d.messages.%d.", p->work, pass->number, ranks);
+}
+
 void work_finished(const struct plan *p, char path[4096])
 {
     snprintf(path, 4096, "%s/finished", p->work);
@@ -112,8 +117,8 @@ static bool is_own(const char *name)
 {
     static const char *const own[] = {"plan", "plan.[0-9]*", "finished", "[0-9]*.decided", "[0-9]*.[0-9]*.docs",
                                       "[0-9]*.[0-9]*.docs.[0-9]*", "[0-9]*.[0-9]*.notes", "[0-9]*.[0-9]*.rejects",
-                                      "[0-9]*.[0-9]*.state", "[0-9]*.[0-9]*.done", "[0-9]*.[0-9]*.answers", ".plan*.part",
-                                      ".finished*.part", ".[0-9]*.part"};
+                                      "[0-9]*.[0-9]*.state", "[0-9]*.[0-9]*.done", "[0-9]*.[0-9]*.answers", "[0-9]*.messages.*",
+                                      ".plan*.part", ".finished*.part", ".[0-9]*.part"};
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (fnmatch(own[i], name, 0) == 0)
@@ -256,6 +261,11 @@ static int claim_kept(struct plan *p, const struct work_claim *c, struct err *e)
     return rc;
 }
 
+static const char *hint_of(const struct work_claim *c)
+{
+    return c->wait ? NULL : "; --wait waits for it";
+}
+
 /* Makes the folder of kept documents and locks it.  ERR_ARG: it is the work folder. */
 static int open_kept(const struct plan *p, const struct work_claim *c, struct work_lock *lock, struct err *e)
 {
@@ -266,13 +276,13 @@ static int open_kept(const struct plan *p, const struct work_claim *c, struct wo
         return err_sys(e, ERR_IO, "cannot read '%s'", p->keep);
     if (work.st_dev == keep.st_dev && work.st_ino == keep.st_ino)
         return err_set(e, ERR_ARG, "keep '%s' has to be another folder than work", p->keep);
-    return work_lock_take(lock, p->keep, c->task, c->tasks, c->wait, e);
+    return work_lock_take(lock, p->keep, c->task, c->tasks, hint_of(c), e);
 }
 
 int work_claim(struct plan *p, const struct work_claim *c, struct work_locks *locks, struct err *e)
 {
     TRY(file_make_folder(p->work, e));
-    TRY(work_lock_take(&locks->work, p->work, c->task, c->tasks, c->wait, e));
+    TRY(work_lock_take(&locks->work, p->work, c->task, c->tasks, hint_of(c), e));
     if (p->keep)
         TRY(open_kept(p, c, &locks->keep, e));
     for (int i = 0; i < p->n_branches; i++)

@@ -21,6 +21,8 @@ int work_reads(const struct plan *p, const struct plan_pass *pass, int input, in
 bool work_reads_kept(const struct plan_pass *pass);
 /* The file that says that the last stage of a pass has decided on a group of inputs, with its own counts. */
 void work_decided(const struct plan *p, const struct plan_pass *pass, int group, char path[4096]);
+/* What the names of the files begin with in which so many ranks tell one another what the last stage of a pass has to know. */
+void work_messages(const struct plan *p, const struct plan_pass *pass, int ranks, char path[4096]);
 /* The file that says that all is done: the statistics. */
 void work_finished(const struct plan *p, char path[4096]);
 bool work_is_finished(const struct plan *p);

@@ -57,11 +57,11 @@ static bool is_current(int fd, const char *path)
     return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static int refuse(const char *folder, const struct holder *h, const char *task, struct err *e)
+static int refuse(const char *folder, const struct holder *h, const char *task, const char *hint, struct err *e)
 {
     if (!h->pid)
-        return err_set(e, ERR_IO, "another run is at work in '%s'%s; --wait waits for it", folder, task);
-    return err_set(e, ERR_IO, "process %ld on %s is at work in '%s'%s; --wait waits for it", h->pid, h->host, folder, task);
+        return err_set(e, ERR_IO, "another run is at work in '%s'%s%s", folder, task, hint);
+    return err_set(e, ERR_IO, "process %ld on %s is at work in '%s'%s%s", h->pid, h->host, folder, task, hint);
 }
 
 /* Between two looks; says once whom we wait for. */
@@ -88,7 +88,7 @@ static int try_lock(int fd, struct holder *h, struct err *e)
 }
 
 /* Locks the file at l->path, made if it is not there. */
-static int take_own(struct work_lock *l, const char *folder, bool wait, struct err *e)
+static int take_own(struct work_lock *l, const char *folder, const char *hint, struct err *e)
 {
     struct holder h = {"", 0};
     bool told = false;
@@ -101,16 +101,16 @@ static int take_own(struct work_lock *l, const char *folder, bool wait, struct e
             return err_sys(e, ERR_IO, "cannot write '%s'", l->path);
         rc = try_lock(l->fd, &h, e);
         if (rc < 0) {
-            log_msg(LOG_WARN, "'%s': %s: a second start of this plan would not be noticed", folder, e->msg);
+            log_msg(LOG_WARN, "'%s': %s: a second start of this run would not be noticed", folder, e->msg);
             return 0;
         }
         if (rc == 1 && is_current(l->fd, l->path))
             break;
         close(l->fd);
         l->fd = -1;
-        if (rc == 0 && !wait && !is_dying(&h))
-            return refuse(folder, &h, "", e);
-        wait_a_little(folder, &h, wait, &told);
+        if (rc == 0 && hint && !is_dying(&h))
+            return refuse(folder, &h, "", hint, e);
+        wait_a_little(folder, &h, !hint, &told);
     }
     write_holder(l->fd);
     return 0;
@@ -169,7 +169,7 @@ void work_lock_sweep(const char *folder)
     remove_others(folder, 0, &h);
 }
 
-int work_lock_take(struct work_lock *l, const char *folder, int task, int tasks, bool wait, struct err *e)
+int work_lock_take(struct work_lock *l, const char *folder, int task, int tasks, const char *hint, struct err *e)
 {
     struct holder h = {"", 0};
     bool told = false;
@@ -177,13 +177,13 @@ int work_lock_take(struct work_lock *l, const char *folder, int task, int tasks,
     l->fd = -1;
     if (snprintf(l->path, sizeof l->path, "%s/lock.%d.%d", folder, task, tasks) >= (int)sizeof l->path)
         return err_set(e, ERR_ARG, "the name '%.100s...' is too long", folder);
-    TRY(take_own(l, folder, wait, e));
+    TRY(take_own(l, folder, hint, e));
     while (remove_others(folder, tasks, &h)) {
-        if (!wait && !is_dying(&h)) {
+        if (hint && !is_dying(&h)) {
             work_lock_release(l);
-            return refuse(folder, &h, ", with another number of tasks", e);
+            return refuse(folder, &h, ", with another number of tasks", hint, e);
         }
-        wait_a_little(folder, &h, wait, &told);
+        wait_a_little(folder, &h, !hint, &told);
     }
     return 0;
 }

@@ -18,8 +18,9 @@ struct work_lock {
 };
 
 /* Takes the lock of this task in the folder, which is there.  ERR_IO: another run holds it, or one of another division,
- * which is named; with `wait` it waits until that has ended.  On a file system without locks it warns and goes on. */
-int work_lock_take(struct work_lock *l, const char *folder, int task, int tasks, bool wait, struct err *e);
+ * which is named, and the hint; without a hint (NULL) it waits until that has ended.  On a file system without locks it warns
+ * and goes on. */
+int work_lock_take(struct work_lock *l, const char *folder, int task, int tasks, const char *hint, struct err *e);
 /* The same for the only task, without waiting.  1: taken; 0: another process holds it, or has just removed the folder. */
 int work_lock_try(struct work_lock *l, const char *folder, struct err *e);
 /* Removes the lock files that killed tasks left. */

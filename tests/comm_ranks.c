@@ -1,6 +1,7 @@
 /* Every collective among ranks, against values computed here; run by comm.sh and comm_nccl*.sh.
  * comm_ranks MODE [NUMBER [BACKEND]]; exit status 3: a call failed, with its message.  With the backend nccl the calls are those
- * on a device, which has the host's memory and streams of tests/streams.h. */
+ * on a device, which has the host's memory and streams of tests/streams.h; files is ranks of the folder $RANKS_FOLDER, and their
+ * calls may stand still for $RANKS_TIMEOUT seconds. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,6 +12,8 @@
 #include "base/bf16.h"
 #include "base/log.h"
 #include "comm/comm.h"
+#include "comm/files.h"
+#include "comm/rendezvous.h"
 #include "tests/streams.h"
 
 static struct comm *world;
@@ -511,6 +514,21 @@ static void misbehave(const char *how)
     all_reduce(part, v, strcmp(how, "mismatch") == 0 && me ? 33 : 64, COMM_BF16, COMM_SUM);
 }
 
+/* Ranks by RANK and WORLD_SIZE in the folder $RANKS_FOLDER, which is there. */
+static int open_files(double timeout)
+{
+    struct comm_files f = {.key = 1};
+    char prefix[4096];
+
+    snprintf(prefix, sizeof prefix, "%s/", getenv("RANKS_FOLDER"));
+    f.prefix = prefix;
+    if (getenv("RANKS_TIMEOUT"))
+        timeout = strtod(getenv("RANKS_TIMEOUT"), NULL);
+    if (!rendezvous_rank(&f.rank, &f.size))
+        return err_set(&err, ERR_ARG, "RANK and WORLD_SIZE say nothing");
+    return comm_open_files(&world, &f, timeout, &err);
+}
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -519,7 +537,7 @@ int main(int argc, char **argv)
     const char *backend = argc > 3 ? argv[3] : "auto";
     bool late = strcmp(mode, "hang") == 0 || strcmp(mode, "join") == 0 || strcmp(mode, "stuck") == 0;
 
-    must(comm_open(&world, backend, late ? 1.5 : 60, &err));
+    must(strcmp(backend, "files") == 0 ? open_files(late ? 1.5 : 60) : comm_open(&world, backend, late ? 1.5 : 60, &err));
     device = strcmp(backend, "nccl") == 0;
     if (device)
         must(comm_use_device(world, &the_device, &err));

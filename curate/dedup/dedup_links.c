@@ -16,7 +16,7 @@ struct join {
     struct spill *parts;
     dedup_same *same;
     void *arg;
-    size_t slots; /* most that a thread's table may have */
+    size_t slots; /* of a thread's table, at most */
     int next;     /* part */
 };
 
@@ -43,11 +43,11 @@ static uint32_t root_of(const struct links *l, uint32_t doc)
 }
 
 /* The greater root goes below the smaller one, so that the end is the same in any order. */
-static int unite(void *links, uint64_t a, uint64_t b, struct err *e)
+static int unite(void *links, int part, uint64_t a, uint64_t b, struct err *e)
 {
     const struct links *l = links;
 
-    (void)e;
+    (void)part, (void)e;
     for (;;) {
         uint32_t x = root_of(l, (uint32_t)a), y = root_of(l, (uint32_t)b), less = x < y ? x : y,
                  more = x < y ? y : x;
@@ -61,9 +61,10 @@ static int unite(void *links, uint64_t a, uint64_t b, struct err *e)
 /* ---- a part ---- */
 
 /* Keys of which the low half % rounds == round.  (All of a part have the same first bits.) */
-static int one_round(const struct join *l, const struct spill *part, uint64_t round, uint64_t rounds,
-                     struct store_key *table, size_t slots, struct err *e)
+static int one_round(const struct join *l, int number, uint64_t round, uint64_t rounds, struct store_key *table, size_t slots,
+                     struct err *e)
 {
+    const struct spill *part = &l->parts[number];
     struct spill_reader in;
     struct store_key r;
     int rc = spill_reader_open(&in, part, 0, part->size, READ, e);
@@ -81,23 +82,30 @@ static int one_round(const struct join *l, const struct spill *part, uint64_t ro
         if (table[at].doc == UINT64_MAX)
             table[at] = r;
         else
-            rc = l->same(l->arg, table[at].doc, r.doc, e);
+            rc = l->same(l->arg, number, table[at].doc, r.doc, e);
     }
     spill_reader_close(&in);
     return rc;
 }
 
 /* Tables are at most two thirds full if keys are spread evenly, and never quite full. */
-static int one_part(const struct join *l, const struct spill *part, struct err *e)
+static size_t slots_wanted(const struct spill *part)
 {
-    uint64_t keys = part->size / sizeof(struct store_key), rounds;
-    size_t want = (size_t)(keys + keys / 2 + LEAST_SLOTS), slots = want < l->slots ? want : l->slots;
+    uint64_t keys = part->size / sizeof(struct store_key);
+
+    return (size_t)(keys + keys / 2 + LEAST_SLOTS);
+}
+
+static int one_part(const struct join *l, int number, struct err *e)
+{
+    uint64_t rounds;
+    size_t want = slots_wanted(&l->parts[number]), slots = want < l->slots ? want : l->slots;
     struct store_key *table = malloc(slots * sizeof *table);
     int rc = table ? 0 : err_set(e, ERR_NOMEM, "out of memory for the bands of documents");
 
     rounds = slots == want ? 1 : (uint64_t)(want - LEAST_SLOTS) / (slots - slots / 4) + 1;
     for (uint64_t i = 0; i < rounds && rc == 0; i++)
-        rc = one_round(l, part, i, rounds, table, slots, e);
+        rc = one_round(l, number, i, rounds, table, slots, e);
     free(table);
     return rc;
 }
@@ -109,7 +117,7 @@ static int work(void *arg, int thread, struct err *e)
 
     (void)thread;
     while (rc == 0 && (i = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED)) < STORE_PARTS) {
-        rc = one_part(l, &l->parts[i], e);
+        rc = one_part(l, i, e);
         spill_close(&l->parts[i]);
     }
     return rc;
@@ -117,12 +125,17 @@ static int work(void *arg, int thread, struct err *e)
 
 int dedup_links_join(struct spill *parts, int64_t memory, int jobs, dedup_same *same, void *arg, struct err *e)
 {
-    struct join l = {.parts = parts, .same = same, .arg = arg};
+    struct join l = {.parts = parts, .same = same, .arg = arg, .slots = LEAST_SLOTS};
+    size_t most = (size_t)memory / sizeof(struct store_key), threads;
 
-    l.slots = (size_t)memory / (size_t)jobs / sizeof(struct store_key);
-    if (l.slots < LEAST_SLOTS)
-        l.slots = LEAST_SLOTS;
-    return pool_share(jobs, work, &l, e);
+    /* A part is read once if that can be, rather by fewer threads. */
+    for (int i = 0; i < STORE_PARTS; i++)
+        if (slots_wanted(&parts[i]) > l.slots)
+            l.slots = slots_wanted(&parts[i]);
+    if (l.slots > most)
+        l.slots = most > LEAST_SLOTS ? most : LEAST_SLOTS;
+    threads = most / l.slots;
+    return pool_share(threads < 1 ? 1 : threads < (size_t)jobs ? (int)threads : jobs, work, &l, e);
 }
 
 int dedup_links_find(struct dedup_store *s, uint32_t *root, size_t stride, int64_t memory, int jobs, struct err *e)

@@ -10,9 +10,9 @@
 #include "curate/dedup/dedup_store.h"
 
 /* Keys apart in STORE_PARTS files by their first bits, which are gone after that.  Of each key some document
- * is the first; same is told of it and of each other one, in any order, by any thread.  memory: for tables,
- * all threads together. */
-typedef int dedup_same(void *arg, uint64_t first, uint64_t doc, struct err *e);
+ * is the first; same is told of it and of each other one: those of a part in an order that any number of threads gives, by one
+ * of them.  memory: for tables, all threads together. */
+typedef int dedup_same(void *arg, int part, uint64_t first, uint64_t doc, struct err *e);
 int dedup_links_join(struct spill *parts, int64_t memory, int jobs, dedup_same *same, void *arg, struct err *e);
 
 /* root[d], one every `stride` bytes, becomes the least document that d is linked with.  The keys of

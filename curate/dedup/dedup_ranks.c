@@ -214,7 +214,8 @@ static int find_hits(struct sharded *s, struct members *hits, int jobs, struct e
     for (int r = 0; r < s->out.n; r++)
         TRY(spill_write_out(&s->out.file[r], e));
     TRY(rank_files_open(&s->hits, s->c, s->dir, s->memory / SHARDED_BUFFERS, e));
-    TRY(dedup_against_find(s->others, s->out.file, s->out.n, memory_left(s) / 4, jobs, put_hit, s, e));
+    /* Several threads give hits in any order. */
+    TRY(dedup_against_find(s->others, s->out.file, s->out.n, memory_left(s) / 4, s->c->starts_again ? 1 : jobs, put_hit, s, e));
     TRY(rank_files_flush(&s->hits, e));
     TRY(rank_meet(s->c, e));
     return rank_exchange(s->c, &s->hits, s->memory / SHARDED_BUFFERS, take_hits, hits, &s->sent, e);

@@ -1,6 +1,5 @@
 #include "curate/dedup/rank_links.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,8 +52,8 @@ struct finder {
     const struct rank_link_plan *p;
     uint64_t *root, base;
     struct spill parts[STORE_PARTS];
+    struct spill part_edges[STORE_PARTS]; /* while keys are joined */
     struct spill edges;
-    pthread_mutex_t lock; /* edges, while keys are joined */
     uint64_t *sent;
     /* A batch of questions to other ranks. */
     size_t batch;    /* documents at a time */
@@ -80,18 +79,35 @@ static int take_keys(void *to, int from, struct span bytes, struct err *e)
     return 0;
 }
 
-static int put_edge(void *arg, uint64_t first, uint64_t doc, struct err *e)
+static int put_edge(void *arg, int part, uint64_t first, uint64_t doc, struct err *e)
 {
     struct finder *f = arg;
     struct edge x = {first, doc};
-    int rc;
 
-    if (first == doc)
-        return 0;
-    pthread_mutex_lock(&f->lock);
-    rc = spill_put(&f->edges, &x, sizeof x, e);
-    pthread_mutex_unlock(&f->lock);
-    return rc;
+    return first == doc ? 0 : spill_put(&f->part_edges[part], &x, sizeof x, e);
+}
+
+/* The edges of all parts, in one order whatever the number of threads. */
+static int gather_edges(struct finder *f, struct err *e)
+{
+    for (int i = 0; i < STORE_PARTS; i++) {
+        struct spill_reader in = {0};
+        struct edge x;
+        uint64_t left = f->part_edges[i].size / sizeof x;
+        int rc = spill_flush(&f->part_edges[i], e);
+
+        if (rc == 0)
+            rc = spill_reader_open(&in, &f->part_edges[i], 0, f->part_edges[i].size, READ, e);
+        for (; left > 0 && rc == 0; left--) {
+            rc = spill_next(&in, &x, sizeof x, e);
+            if (rc == 0)
+                rc = spill_put(&f->edges, &x, sizeof x, e);
+        }
+        spill_reader_close(&in);
+        spill_close(&f->part_edges[i]);
+        TRY(rc);
+    }
+    return spill_flush(&f->edges, e);
 }
 
 static int make_edges(struct finder *f, struct rank_files *keys, struct err *e)
@@ -106,8 +122,10 @@ static int make_edges(struct finder *f, struct rank_files *keys, struct err *e)
     TRY(rank_exchange(p->c, keys, p->memory / 4, take_keys, f, f->sent, e));
     for (int i = 0; i < STORE_PARTS; i++)
         TRY(spill_flush(&f->parts[i], e));
+    for (int i = 0; i < STORE_PARTS; i++)
+        TRY(spill_open_small(&f->part_edges[i], p->dir, (size_t)cap, e));
     TRY(dedup_links_join(f->parts, p->memory / 2, p->jobs, put_edge, f, e));
-    TRY(spill_flush(&f->edges, e));
+    TRY(gather_edges(f, e));
     return rank_meet(p->c, e);
 }
 
@@ -355,12 +373,12 @@ int rank_links_find(const struct rank_link_plan *p, struct rank_files *keys, uin
     int rc;
 
     for (int i = 0; i < STORE_PARTS; i++)
-        f.parts[i].fd = -1;
-    pthread_mutex_init(&f.lock, NULL);
+        f.parts[i].fd = f.part_edges[i].fd = -1;
     rc = find(&f, keys, e);
-    pthread_mutex_destroy(&f.lock);
-    for (int i = 0; i < STORE_PARTS; i++)
+    for (int i = 0; i < STORE_PARTS; i++) {
         spill_close(&f.parts[i]);
+        spill_close(&f.part_edges[i]);
+    }
     spill_close(&f.edges);
     rank_files_close(keys);
     free(f.ask), free(f.answer), free(f.out), free(f.in);

@@ -77,6 +77,50 @@ for n in 3 2; do
     equal "which is said once: $n" "$(grep -c 'going on from' err)" $((3 - n))
     compare "kept, by $n ranks"
 done
+# Tasks that tell one another in the work folder what a decision needs; none is a rank of a launcher.
+task() { timeout -k 10 120 quern curate -q -j 1 --checkpoint 5K --ranks files --task "$1" --tasks "$2" plan.yaml; }
+tasks() { # N: all of them
+    local i pids=() rc=0
+    for ((i = 0; i < $1; i++)); do task $i "$1" 2>"err.$i" & pids+=($!); done
+    for i in "${pids[@]}"; do wait "$i" || rc=$?; done
+    return $rc
+}
+for n in 4 2; do
+    check "$n tasks by files" tasks $n
+    equal "and leave what others do: $n" "$(ls work)" 'finished
+plan'
+    compare "by $n tasks"
+done
+again=0
+for k in $(seq "${KILLS:-3}"); do
+    pids=()
+    for i in 0 1 2 3; do task $i 4 2>>kill.err & pids[i]=$!; done
+    for _ in 1 2 3; do
+        v=$((RANDOM % 4))
+        for _ in $(seq 500); do [ -s work/lock.$v.4 ] && break; sleep .01; done
+        sleep "0.$(printf %03d $((RANDOM % 400)))"
+        pid=$(sed -n 's/^[^ ]* //p' "work/lock.$v.4" 2>kill.err)
+        [ "$pid" ] && kill -9 "$pid" 2>kill.err || continue
+        wait "${pids[v]}" 2>kill.err && continue
+        again=$((again + 1))
+        task $v 4 2>>kill.err & pids[v]=$!
+    done
+    for i in 0 1 2 3; do check "run $k: task $i ends" wait "${pids[i]}"; done
+    compare "by tasks that were killed, $k"
+done
+[ $again -ge "${KILLS:-3}" ] && ok "$again tasks were started again" || bad 'tasks were started again' "$again"
+for n in 4 3; do
+    for ((i = 0; i < n; i++)); do
+        timeout -s KILL .6 quern curate -q -j 1 --ranks files --task $i --tasks $n plan.yaml 2>>kill.err &
+    done
+    wait
+done
+check "two tasks go on where four and three were killed" tasks 2
+compare "by two after four and three"
+status "tasks that are all there" 2 quern curate --ranks files --task 0 --tasks 2 --no-wait plan.yaml
+has "are needed" err "without --processes and --no-wait"
+status "a task" 2 quern curate --ranks files plan.yaml
+has "says which it is" err 'which rank is this?'
 status "ranks are all tasks" 2 quern curate --ranks self --tasks 2 plan.yaml
 has "which is said" err "--ranks says who shares the plan"
 status "alone" 0 quern curate -q --ranks self plan.yaml
