@@ -9,6 +9,8 @@ comma := ,
 OPT := $(if $(DEBUG),-Og -g,-O3 -g1 $(if $(SAN),,-D_FORTIFY_SOURCE=2)) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 # A table of 200 options takes clang seven minutes with sanitizers, without optimising one second.
 $(if $(SAN),$B/train/config_options.c.o): private OPT := $(filter-out -O%,$(OPT)) -O0
+# And attention, for each instruction set, a minute or two; without, seven seconds.  Fuzzers wait for no model.
+$(if $(findstring fuzzer,$(SAN)),$B/kernels/attention%.o $B/train/%.o): private OPT := $(filter-out -O%,$(OPT)) -O0
 HARDEN := -fstack-protector-strong -fstack-clash-protection
 HARDEN_LD := -Wl,-z,relro,-z,now
 WARN := -Wall -Wextra -Wshadow -Wvla -Wpointer-arith -Wcast-qual

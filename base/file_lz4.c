@@ -67,6 +67,8 @@ ssize_t file_lz4_read(struct file_in *f, void *p, size_t n)
         used = f->n - f->at < want ? f->n - f->at : want;
         got = n;
         r = LZ4F_decompress(f->lz4, p, &got, f->in + f->at, &used, NULL);
+        if (LZ4F_isError(r) && strcmp(LZ4F_getErrorName(r), "ERROR_allocation_failed") == 0)
+            return file_in_broken(f, ERR_NOMEM, "out of memory");
         if (LZ4F_isError(r))
             return file_in_broken(f, ERR_FORMAT, "damaged lz4 frame at offset %" PRIu64 ": %s", f->member,
                                   LZ4F_getErrorName(r));

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zstd_errors.h>
 
 #include "base/file_in.h"
 
@@ -17,6 +18,14 @@ enum {
 bool file_zstd_at(const uint8_t *p, size_t n)
 {
     return n >= 4 && (file_in_load32(p) == ZSTD_FRAME || file_skippable_at(p, n));
+}
+
+/* libzstd's answer r to `what`, which is at fault unless memory is short. */
+static int zstd_broken(struct file_in *f, const char *what, size_t r)
+{
+    if (ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation)
+        return file_in_broken(f, ERR_NOMEM, "out of memory");
+    return file_in_broken(f, ERR_FORMAT, "%s at offset %" PRIu64 ": %s", what, f->member, ZSTD_getErrorName(r));
 }
 
 static int zstd_open(struct file_in *f)
@@ -37,7 +46,7 @@ static int zstd_load(struct file_in *f, const void *p, size_t n)
     ZSTD_DCtx_reset(f->zstd, ZSTD_reset_session_only);
     size_t r = ZSTD_DCtx_loadDictionary(f->zstd, p, n);
     if (ZSTD_isError(r))
-        return file_in_broken(f, ERR_FORMAT, "bad zstd dictionary: %s", ZSTD_getErrorName(r));
+        return zstd_broken(f, "bad zstd dictionary", r);
     return 0;
 }
 
@@ -57,9 +66,7 @@ static int zstd_load_stored(struct file_in *f, const uint8_t *p, size_t n)
     if (!dict)
         return file_in_broken(f, ERR_NOMEM, "out of memory");
     size_t k = ZSTD_decompress(dict, size, p, n);
-    int rc = ZSTD_isError(k)
-                 ? file_in_broken(f, ERR_FORMAT, "damaged zstd dictionary: %s", ZSTD_getErrorName(k))
-                 : zstd_load(f, dict, k);
+    int rc = ZSTD_isError(k) ? zstd_broken(f, "damaged zstd dictionary", k) : zstd_load(f, dict, k);
     free(dict);
     return rc;
 }
@@ -120,8 +127,7 @@ ssize_t file_zstd_read(struct file_in *f, void *p, size_t n)
         size_t r = ZSTD_decompressStream(f->zstd, &out, &in);
         f->at += in.pos;
         if (ZSTD_isError(r)) {
-            file_in_broken(f, ERR_FORMAT, "damaged zstd frame at offset %" PRIu64 ": %s", f->member,
-                   ZSTD_getErrorName(r));
+            zstd_broken(f, "damaged zstd frame", r);
             break;
         }
         f->ended = r == 0;

@@ -1,6 +1,7 @@
 /* The codecs of pages. */
 #include <libdeflate.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 #if HAVE_SNAPPY
 #include <snappy-c.h>
 #endif
@@ -40,6 +41,8 @@ static int unpack_zstd(const uint8_t *p, size_t n, uint8_t *dst, size_t size, st
 {
     size_t k = ZSTD_decompress(dst, size, p, n);
 
+    if (ZSTD_getErrorCode(k) == ZSTD_error_memory_allocation)
+        return err_set(e, ERR_NOMEM, "out of memory for zstd");
     if (ZSTD_isError(k))
         return err_set(e, ERR_FORMAT, "damaged zstd data: %s", ZSTD_getErrorName(k));
     return k == size ? 0 : wrong_size(e);

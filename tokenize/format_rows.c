@@ -45,12 +45,14 @@ static int64_t small_integer(struct span s)
 {
     int64_t n = 0;
 
+    if (s.n > 8)
+        return -1;
     for (size_t i = 0; i < s.n; i++) {
         if (!ascii_is_digit(s.p[i]))
             return -1;
         n = n * 10 + (s.p[i] - '0');
     }
-    return s.n <= 8 ? n : -1;
+    return n;
 }
 
 static int get_row(struct row_reader *r, size_t i, struct row *row, struct err *e)

@@ -114,6 +114,8 @@ int dedup_bands_index(struct dedup_bands *b, int jobs, struct err *e)
 {
     struct index_work w = {.b = b};
 
+    if (!b->docs) /* no keys, no buckets */
+        return 0;
     return pool_share(jobs < b->bands ? jobs : b->bands, index_some, &w, e);
 }
 

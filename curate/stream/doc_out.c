@@ -106,6 +106,12 @@ int doc_out_put(struct doc_out *o, const struct doc *d)
 
 /* ---- their bytes ---- */
 
+/* The bytes [from, to) of b, which has no memory while it is empty. */
+static struct span between(const struct buf *b, size_t from, size_t to)
+{
+    return (struct span){from < to ? b->p + from : NULL, to - from};
+}
+
 int doc_out_give(const struct doc_out *o, doc_out_taker *take, void *to, struct err *e)
 {
     size_t at = 0;
@@ -113,11 +119,11 @@ int doc_out_give(const struct doc_out *o, doc_out_taker *take, void *to, struct 
     for (size_t i = 0; i < o->n; i++) {
         const struct doc_out_part *p = &o->part[i];
 
-        TRY(take(to, (struct span){o->b.p + at, p->at - at}, e));
+        TRY(take(to, between(&o->b, at, p->at), e));
         TRY(p->escape ? escape(p->s, take, to, e) : take(to, p->s, e));
         at = p->at;
     }
-    return take(to, (struct span){o->b.p + at, o->b.n - at}, e);
+    return take(to, between(&o->b, at, o->b.n), e);
 }
 
 static int append(void *to, struct span bytes, struct err *e)

@@ -23,6 +23,7 @@ if "$fuzzer" -max_total_time="$seconds" -rss_limit_mb=2048 -malloc_limit_mb=3072
     rmdir "$found" 2>/dev/null
     exit 0
 fi
-grep -E 'ERROR|SUMMARY|runtime error|Test unit written|ABORTING' "$log" || tail -20 "$log"
+grep -E 'ERROR|SUMMARY|runtime error|Test unit written|ABORTING|^Base64' "$log" || tail -20 "$log"
+grep -E '^ +#[0-9]+ .*\.(c|cpp|h):[0-9]+' "$log" | head -n 20 # where, in what has lines
 echo "not ok - $name: input in $found/, log in $log"
 exit 1

@@ -39,6 +39,7 @@ text='The mill grinds the corn that the farmers of the valley bring, and the riv
 } >docs.jsonl
 gzip -c docs.jsonl >docs.jsonl.gz
 zstd -q docs.jsonl
+lz4 -q docs.jsonl docs.jsonl.lz4
 bzip2 -k docs.jsonl
 printf '{"id":"q","task":"t","question":"%s"}\n{"id":"s","task":"t","question":"Wer rastet, der rostet"}\n' "$text" >eval.jsonl
 page="<!doctype html><html lang=en><head><title>One &amp; two</title><meta name=author content=Me><script type='application/ld+json'>{\"datePublished\":\"2020-01-02\"}</script></head><body><nav><a href=/a>A</a></nav><article><h1>One</h1><p>$text</p><ul><li>a<li>b</ul><table><tr><td>1<td>2</table><pre>x = 1</pre><p>$text $text</p><blockquote>Q</blockquote></article><footer>None</footer></body></html>"
@@ -80,8 +81,10 @@ sweep 'extract an article' quern-extract -j1 "$in/paper.tar" -o out.jsonl
 sweep 'extract a dump' quern-extract -j1 "$in/wiki.xml" -o out.jsonl
 sweep 'clean' quern-clean -j1 --pii all --width --ligatures --quotes ascii "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --stats out.stats
 sweep 'clean gzip' quern-clean -j1 "$in/docs.jsonl.gz" -o out.jsonl.gz
-sweep 'clean zstd' quern-clean -j1 "$in/docs.jsonl.zst" -o out.jsonl.zst
-sweep 'clean bzip2' quern-clean -j1 "$in/docs.jsonl.bz2"
+# With another file behind it, so that one that is taken for damaged, and passed over, does not end the run.
+sweep 'clean zstd' quern-clean -j1 "$in/docs.jsonl.zst" "$in/docs.jsonl" -o out.jsonl.zst
+sweep 'clean lz4' quern-clean -j1 "$in/docs.jsonl.lz4" "$in/docs.jsonl"
+sweep 'clean bzip2' quern-clean -j1 "$in/docs.jsonl.bz2" "$in/docs.jsonl"
 sweep 'clean with threads' quern-clean -j3 "$in/docs.jsonl" -o out.jsonl
 sweep 'langid' quern-langid -j1 --keep en --per-line "$in/docs.jsonl" -o out.jsonl --rejects out.rejects
 sweep 'langid by a model' quern-langid -j1 --model "$data/fasttext/softmax.bin" "$in/docs.jsonl"
