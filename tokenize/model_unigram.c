@@ -269,14 +269,24 @@ int64_t unigram_encode(const struct unigram *u, struct unigram_scratch *s, const
  * only if two ways are nearly equal.  What is remembered of a word says for which sums its ids hold, its mark:
  * - A level, six bits: sums below 2^level.  From a sum below 2^L on, a step in the word is wrong by at most 2^(L-24), half a unit
  *   in the last place of numbers below 2^(L+1), and its ways differ by more.
- * - Binades, a bit each (UNIGRAM_ROUNDED): sums of -2^(k+1) to -2^k, k = BINADE_MIN and up.  These are all multiples of one unit
- *   of the last place.  So as long as sums stay among them, adding a score is adding it rounded to that unit, whatever the sum is,
- *   unless it lies half-way between two.  Then all ways through the word are as far from one another as they ever were there,
- *   equal ones too.
+ * - Binades, a bit each (UNIGRAM_ROUNDED): sums of -2^(k+1) to -2^k, k = BINADE_MIN and up.  These are all multiples of one
+ *   unit of the last place.  So as long as sums stay among them, adding a score is adding it rounded to that unit, whatever the
+ *   sum is, unless it lies half-way between two.  Then all ways through the word are as far from one another as they ever were
+ *   there, equal ones too.
  * - For these, in four bits, the logarithm of a number: sums in the word are less than that below the one in front of it. */
-enum { WORD_LONGEST = 64 /* unless it has few ids: a line that is drawn comes again */, LINE_PIECE = 16,
-       LEVEL_MIN = 11 /* of no less than a word's own sum */, LEVEL_MAX = 40, LEVEL_MASK = 63, MARGIN_MOST = 1 << (LEVEL_MAX - 23),
-       REACH_SHIFT = 6, REACH_MASK = 15, BINADE_MIN = 3, BINADE_MAX = 16 /* that of SUM_MOST */, BINADE_SHIFT = 10 };
+enum {
+    WORD_LONGEST = 64, /* unless it has few ids, one in LINE_PIECE bytes: a line that is drawn comes again */
+    LINE_PIECE = 16,
+    LEVEL_MIN = 11, /* of no less than a word's own sum */
+    LEVEL_MAX = 40,
+    LEVEL_MASK = 63,
+    MARGIN_MOST = 1 << (LEVEL_MAX - 23),
+    REACH_SHIFT = 6,
+    REACH_MASK = 15,
+    BINADE_MIN = 3,
+    BINADE_MAX = 16, /* that of SUM_MOST */
+    BINADE_SHIFT = 10
+};
 
 /* The level to which a word holds whose ways differ by at least margin a step, as measured from a sum
  * on; 0: none. */

@@ -86,8 +86,6 @@ static inline void word_table_make_room(struct word_table *w)
 
 /* The ids of the piece, 3 bytes each with WORDS_SLACK readable behind; NULL if it is not there. */
 const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n, size_t *count);
-/* The same for WORDS_SHORT < n < WORDS_LINE, among the lines only, which is faster. */
-const uint8_t *word_table_find_line(struct word_table *w, const uint8_t *p, size_t n, size_t *count);
 static inline uint32_t word_id(const uint8_t *ids, size_t i)
 {
     uint32_t x; /* one byte more is readable */
