@@ -152,9 +152,8 @@ static int merge_words(struct encoder *enc, struct bpe_word *words, size_t n)
     enc->merged = BY_BYTES;
     TRY(tokenizer_prepare(t, &e));
     if (chars)
-        chars_encode_words(chars, &t->bpe, &t->vocab, words, n);
-    else
-        bpe_encode_words(&t->bpe, words, n);
+        return chars_encode_words(chars, &t->bpe, &t->vocab, &enc->scratch, words, n);
+    bpe_encode_words(&t->bpe, words, n);
     return 0;
 }
 
@@ -302,17 +301,12 @@ static char *put_late(struct encoder *enc, struct late *late, char *begin, char 
     return o;
 }
 
-/* A piece, or a part of one that is merged by itself.  NULL: enc->failure says why. */
-static char *put_part(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
+/* A piece that is merged by itself.  NULL: enc->failure says why. */
+static char *put_alone(struct encoder *enc, const uint8_t *p, size_t n, char *o, int width)
 {
     const uint32_t *ids;
-    const uint8_t *packed;
-    size_t count = 0;
-    int64_t merged;
+    int64_t merged = merge_piece(enc, p, n);
 
-    if (n <= WORDS_LONGEST && (packed = word_table_find(&enc->words, p, n, &count)))
-        return put_packed(o, packed, count, width);
-    merged = merge_piece(enc, p, n);
     if (merged < 0) {
         enc->failure = (int)merged;
         return NULL;
@@ -339,42 +333,55 @@ static void remember(struct encoder *enc, const uint8_t *p, size_t n, const char
 static char *put_pieces(struct encoder *enc, struct span text, const uint32_t *cuts, size_t n, char *o, int width,
                         struct word_batch b[2]);
 
-/* A piece of n bytes at the beginning of text, which was not found at the first look. */
-static char *put_slowly(struct encoder *enc, struct span text, size_t n, char *o, int width)
+/* A long piece of n bytes at the beginning of text, which was not found at the first look: its ids at o if it is known or falls
+ * into parts; else o.  NULL: enc->failure says why. */
+static char *put_long(struct encoder *enc, struct span text, size_t n, bool is_part, char *o, int width)
 {
     const uint8_t *p = (const uint8_t *)text.p, *packed;
     uint32_t cuts[2] = {0, (uint32_t)n};
     size_t count, done = 0;
     char *begin = o;
 
-    /* What no line holds was taken apart before. */
-    if (n <= WORDS_SHORT || n >= WORDS_LINE || !enc->apart)
-        return put_part(enc, p, n, o, width);
-    if ((packed = word_table_find_line(&enc->words, p, n, &count)))
+    if (n <= WORDS_LONGEST && (packed = word_table_find(&enc->words, p, n, &count)))
         return put_packed(o, packed, count, width);
+    /* What no line holds was taken apart before. */
+    if (is_part || n >= WORDS_LINE || !enc->apart)
+        return o;
     count = enc->apart(&enc->t->bpe.crossings, text, cuts, 1, &done, 0, enc->slow_parts, BPE_CUT_ROOM);
     if (count == 1)
-        return put_part(enc, p, n, o, width);
+        return o;
     o = put_pieces(enc, text, enc->slow_parts, count, o, width, enc->part_batch);
     if (o)
         remember(enc, p, n, begin, o, width);
     return o;
 }
 
+/* True if a piece of n bytes can be merged together with others. */
+static bool is_late(const struct encoder *enc, size_t n)
+{
+    const struct rules *r = enc->t->rules;
+
+    /* Symbols count; long pieces have characters of three bytes, mostly. */
+    return enc->together && n <= (r && r->model == MODEL_CHARS && ranks_derived(enc->t) ? 3 * BPE_SHORT : BPE_SHORT);
+}
+
 /* A piece that is not where it is looked for first: its ids at o, or it joins the late ones. */
 static char *put_missing(struct encoder *enc, struct span text, const uint32_t *cut, bool is_part, struct late *late,
                          char *begin, char *o, int width)
 {
-    size_t longest_late = !enc->together ? 0 : is_part ? BPE_SHORT : WORDS_SHORT, len = cut[1] - cut[0];
     const uint8_t *p = (const uint8_t *)text.p + cut[0];
+    size_t len = cut[1] - cut[0];
 
-    if (len <= longest_late) {
-        late->from[late->n] = (size_t)(o - begin);
-        late->piece[late->n++] = (struct bpe_word){.p = p, .n = (uint32_t)len};
-        return late->n == LATE ? put_late(enc, late, begin, o, width) : o;
+    if (len > WORDS_SHORT) {
+        char *end = put_long(enc, (struct span){(const char *)p, text.n - cut[0]}, len, is_part, o, width);
+        if (end != o)
+            return end;
     }
-    return is_part ? put_part(enc, p, len, o, width)
-                   : put_slowly(enc, (struct span){(const char *)p, text.n - cut[0]}, len, o, width);
+    if (!is_late(enc, len))
+        return put_alone(enc, p, len, o, width);
+    late->from[late->n] = (size_t)(o - begin);
+    late->piece[late->n++] = (struct bpe_word){.p = p, .n = (uint32_t)len};
+    return late->n == LATE ? put_late(enc, late, begin, o, width) : o;
 }
 
 /* The pieces cuts[0]..cuts[1], ..., ..cuts[n] of text.  o has room for an id a byte, and

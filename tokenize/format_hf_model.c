@@ -262,7 +262,7 @@ static double read_score(const char *p)
             point = true;
             continue;
         }
-        full |= digits > (UINT64_MAX - (uint64_t)(*p - '0')) / 10;
+        full |= digits >= UINT64_MAX / 10 && digits > (UINT64_MAX - (uint64_t)(*p - '0')) / 10;
         if (!full)
             digits = digits * 10 + (uint64_t)(*p - '0');
         shift += full ? !point : -(int64_t)point;

@@ -27,12 +27,14 @@ void word_marks_find(struct word_marks *m, const struct vocab *v, bool at_marks,
     memset(m->joined, in_ascii ? 0 : 0xFF, sizeof m->joined);
     for (uint32_t id = 0; id < v->n; id++) {
         struct span s = vocab_get(v, id);
-        const uint8_t *p = (const uint8_t *)s.p;
-        for (size_t i = 1; i < s.n; i++) {
-            if ((p[i - 1] | p[i]) < 0x80)
+        const uint8_t *p = (const uint8_t *)s.p, *end = p + s.n;
+        if (s.n < 2)
+            continue;
+        for (size_t i = 1; in_ascii && i < s.n; i++)
+            if ((p[i - 1] | p[i]) < 0x80 && !(m->joined[p[i - 1]] & m->kind[p[i]])) /* what is written is waited for */
                 m->joined[p[i - 1]] |= m->kind[p[i]];
-            else if (i + 3 <= s.n && is_mark(p + i) && !(i >= 3 && is_mark(p + i - 3)))
-                m->crossed[p[i - 1]] = 1;
-        }
+        for (const uint8_t *q = p + 1; at_marks && q < end && (q = memchr(q, 0xE2, (size_t)(end - q))); q++)
+            if (end - q >= 3 && is_mark(q) && !(q - p >= 3 && is_mark(q - 3)))
+                m->crossed[q[-1]] = 1;
     }
 }

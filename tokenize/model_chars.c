@@ -309,11 +309,25 @@ void chars_begin_word(const struct chars *c, const struct vocab *v, struct bpe_w
     w->count = (uint32_t)tokens_of(c, v, w->p, w->n, w->ids);
 }
 
-void chars_encode_words(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_word *words, size_t n)
+int chars_encode_words(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
+                       struct bpe_word *words, size_t n)
 {
-    for (struct bpe_word *w = words; w < words + n; w++)
-        w->count = (uint32_t)(c->sentencepiece ? symbols_of(c, w->p, w->n, w->ids) : tokens_of(c, v, w->p, w->n, w->ids));
-    bpe_merge_words(b, words, n);
+    struct bpe_word *from = words; /* those before are merged */
+
+    for (struct bpe_word *w = words; w < words + n; w++) {
+        size_t k = c->sentencepiece ? symbols_of(c, w->p, w->n, w->ids) : tokens_of(c, v, w->p, w->n, w->ids);
+        w->count = (uint32_t)k;
+        if (k > BPE_SHORT) {
+            int64_t left = bpe_merge(b, s, w->ids, k);
+            if (left < 0)
+                return (int)left;
+            bpe_merge_words(b, from, (size_t)(w - from));
+            w->count = (uint32_t)left;
+            from = w + 1;
+        }
+    }
+    bpe_merge_words(b, from, (size_t)(words + n - from));
     for (struct bpe_word *w = words; w < words + n && c->sentencepiece; w++)
         w->count = (uint32_t)ids_of_symbols(c, v, w->p, w->n, w->ids, w->count);
+    return 0;
 }

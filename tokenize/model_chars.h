@@ -45,7 +45,8 @@ int64_t chars_encode(const struct chars *c, const struct bpe *b, const struct vo
 
 /* Not of SentencePiece's models: the tokens of a short piece's characters, which are to be joined; count is how many. */
 void chars_begin_word(const struct chars *c, const struct vocab *v, struct bpe_word *w);
-/* As chars_encode for n short pieces together, of 1 to BPE_SHORT bytes. */
-void chars_encode_words(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_word *words, size_t n);
+/* As chars_encode for n pieces together; those of more than BPE_SHORT symbols go one by one.  0 or ERR_NOMEM. */
+int chars_encode_words(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
+                       struct bpe_word *words, size_t n);
 
 #endif

@@ -96,9 +96,10 @@ static void reset_sums(struct node *nodes, size_t at, size_t last)
 struct found {
     uint32_t size;
     int32_t id;
+    double score;
 };
 
-/* The pieces that p[0..left-1] begins with, from the vocabulary.  As find_pieces. */
+/* As find_pieces, from the vocabulary. */
 static size_t look_up_pieces(const struct unigram *u, const struct vocab *v, const uint8_t *p, size_t left, struct found *found,
                              size_t *seen)
 {
@@ -106,29 +107,33 @@ static size_t look_up_pieces(const struct unigram *u, const struct vocab *v, con
 
     for (size_t i = 1; i <= most; i++) {
         int64_t id = i < left && (p[i] & 0xC0) == 0x80 ? VOCAB_NONE : vocab_find_own(v, (struct span){(const char *)p, i});
-        found[k] = (struct found){(uint32_t)i, (int32_t)id};
-        k += id >= 0;
+        if (id >= 0)
+            found[k++] = (struct found){(uint32_t)i, (int32_t)id, score_of(u, (int32_t)id, i)};
     }
     *seen = most < left ? most : left + 1;
     return k;
 }
 
-/* The pieces that p[0..left-1] begins with, the shortest first; their number.  *seen: how many bytes say so. */
-static size_t find_pieces(const struct unigram *u, const uint8_t *p, size_t left, struct found *found, size_t *seen)
+/* The pieces that p[0..left-1] begins with, the shortest first; their number.  *seen: how many bytes say so.  by_vocab:
+ * unigram_scratch's. */
+static inline size_t find_pieces(const struct unigram *u, const struct vocab *by_vocab, const uint8_t *p, size_t left,
+                                 struct found *found, size_t *seen)
 {
     uint32_t node = TRIE_ROOT;
     size_t i = 0, k = 0;
 
+    if (by_vocab)
+        return look_up_pieces(u, by_vocab, p, left, found, seen);
     while (i < left && (node = trie_step(&u->trie, node, p[i++]))) {
-        found[k] = (struct found){(uint32_t)i, trie_value(&u->trie, node)};
-        k += found[k].id != TRIE_NONE;
+        int32_t id = trie_value(&u->trie, node);
+        if (id != TRIE_NONE)
+            found[k++] = (struct found){(uint32_t)i, id, score_of(u, id, i)};
     }
     *seen = node ? left + 1 : i; /* with more text there might be more */
     return k;
 }
 
-/* Fills the nodes behind those of p[0..n-1] from nodes[0].score on.  by_vocab: unigram_scratch's.  False: some character is no
- * token by itself. */
+/* Fills the nodes behind those of p[0..n-1] from nodes[0].score on.  False: some character is no token by itself. */
 static bool find_ways(const struct unigram *u, const struct vocab *by_vocab, struct node *nodes, struct found *found,
                       const uint8_t *p, size_t n)
 {
@@ -144,8 +149,7 @@ static bool find_ways(const struct unigram *u, const struct vocab *by_vocab, str
 
         /* In a run of one character (a line of a table) the pieces are those of the place before. */
         if (seen > n - at || memcmp(p + at, p + at - step, seen) != 0)
-            pieces = by_vocab ? look_up_pieces(u, by_vocab, p + at, n - at, found, &seen)
-                              : find_pieces(u, p + at, n - at, found, &seen);
+            pieces = find_pieces(u, by_vocab, p + at, n - at, found, &seen);
 
         if (u->sums == UNIGRAM_ROUNDED && fabs(nodes[at].score) > SUM_MOST)
             reset_sums(nodes, at, last);
@@ -153,7 +157,7 @@ static bool find_ways(const struct unigram *u, const struct vocab *by_vocab, str
         step = char_length(p + at, n - at);
         for (size_t k = 0; k < pieces; k++) {
             size_t size = found[k].size;
-            offer(u, &nodes[at + size], here + score_of(u, found[k].id, size), found[k].id, (uint32_t)at);
+            offer(u, &nodes[at + size], here + found[k].score, found[k].id, (uint32_t)at);
             single |= size == step;
             last = at + size > last ? at + size : last;
         }
@@ -261,12 +265,28 @@ int64_t unigram_encode(const struct unigram *u, struct unigram_scratch *s, const
 
 /* ---- a whole text ---- */
 
-/* The sum of scores runs on through a text and is rounded at every step, so a word's ids may
- * depend on what came before it, but only if two ways are nearly equal.  With a word is remembered to which power
- * of two the sum may grow: from a sum below 2^L on, a step in the word is wrong by at most 2^(L-24), half a unit in the last
- * place of numbers below 2^(L+1). */
-enum { WORD_LONGEST = 64, LEVEL_MIN = 11 /* of no less than a word's own sum */, LEVEL_MAX = 40,
-       MARGIN_MOST = 1 << (LEVEL_MAX - 23) };
+/* The sum of scores runs on through a text and is rounded at every step, so a word's ids may depend on what came before it, but
+ * only if two ways are nearly equal.  What is remembered of a word says for which sums its ids hold, its mark:
+ * - A level, six bits: sums below 2^level.  From a sum below 2^L on, a step in the word is wrong by at most 2^(L-24), half a unit
+ *   in the last place of numbers below 2^(L+1), and its ways differ by more.
+ * - Binades, a bit each (UNIGRAM_ROUNDED): sums of -2^(k+1) to -2^k, k = BINADE_MIN and up.  These are all multiples of one
+ *   unit of the last place.  So as long as sums stay among them, adding a score is adding it rounded to that unit, whatever the
+ *   sum is, unless it lies half-way between two.  Then all ways through the word are as far from one another as they ever were
+ *   there, equal ones too.
+ * - For these, in four bits, the logarithm of a number: sums in the word are less than that below the one in front of it. */
+enum {
+    WORD_LONGEST = 64, /* unless it has few ids, one in LINE_PIECE bytes: a line that is drawn comes again */
+    LINE_PIECE = 16,
+    LEVEL_MIN = 11, /* of no less than a word's own sum */
+    LEVEL_MAX = 40,
+    LEVEL_MASK = 63,
+    MARGIN_MOST = 1 << (LEVEL_MAX - 23),
+    REACH_SHIFT = 6,
+    REACH_MASK = 15,
+    BINADE_MIN = 3,
+    BINADE_MAX = 16, /* that of SUM_MOST */
+    BINADE_SHIFT = 10
+};
 
 /* The level to which a word holds whose ways differ by at least margin a step, as measured from a sum
  * on; 0: none. */
@@ -311,22 +331,108 @@ static uint32_t word_level(const struct unigram *u, const struct node *nodes, si
     return level_of_margin(margin, sum);
 }
 
-/* A word by Viterbi's algorithm from the sum on; its ids in *ids, which has room for one in front. */
-static int64_t new_word(const struct unigram *u, struct unigram_scratch *s, struct word_table *words, const uint8_t *p,
-                        size_t n, double *sum, uint32_t *ids)
+/* The binade that sums stay in that are not above `sum` and less than 2^reach below; -1: in none. */
+static int binade_of(double sum, unsigned reach)
+{
+    int k;
+
+    if (!(sum < 0))
+        return -1;
+    k = ilogb(sum);
+    return k >= BINADE_MIN && k <= BINADE_MAX && -sum > ldexp(1, k) && -sum + ldexp(1, (int)reach) < ldexp(1, k + 1) ? k : -1;
+}
+
+/* True if a score lies half-way between two multiples of the unit of a binade's last place. */
+static bool is_halfway(double score, int binade)
+{
+    double x = ldexp(fabs(score), 23 - binade);
+
+    return x - floor(x) == 0.5;
+}
+
+/* The mark of a word whose ids hold in the binade of the sum that its ways began with; 0: they may not.  found: room for a
+ * place's pieces. */
+static uint32_t mark_of_binade(const struct unigram *u, const struct vocab *by_vocab, const struct node *nodes,
+                               struct found *found, const uint8_t *p, size_t n)
+{
+    unsigned reach = 0;
+    int binade;
+
+    if (u->sums != UNIGRAM_ROUNDED)
+        return 0;
+    for (size_t i = 1; i <= n; i++)
+        if (nodes[i].from != NO_WAY) {
+            double down = nodes[0].score - nodes[i].score;
+            if (!(down >= 0 && down < 1 << LEVEL_MIN))
+                return 0;
+            while (down >= 1 << reach)
+                reach++;
+        }
+    if ((binade = binade_of(nodes[0].score, reach)) < 0)
+        return 0;
+    for (size_t at = n; at > 0; at = nodes[at].from)
+        if (nodes[at].id < 0 || u->user[nodes[at].id])
+            return 0; /* its sum is not that of the ids' scores */
+    for (size_t at = 0, seen, pieces; at < n; at += char_length(p + at, n - at)) {
+        pieces = find_pieces(u, by_vocab, p + at, n - at, found, &seen);
+        for (size_t k = 0; k < pieces; k++)
+            if (is_halfway(found[k].score, binade))
+                return 0;
+        if (is_halfway((float)u->unknown_score, binade))
+            return 0;
+    }
+    return (uint32_t)1 << (BINADE_SHIFT + binade - BINADE_MIN) | reach << REACH_SHIFT;
+}
+
+/* True if the ids of a word with this mark hold from a sum on. */
+static inline bool mark_holds(uint32_t mark, double sum)
+{
+    int k;
+
+    if (fabs(sum) < (double)((uint64_t)1 << (mark & LEVEL_MASK)))
+        return mark & LEVEL_MASK;
+    k = mark >> BINADE_SHIFT ? binade_of(sum, mark >> REACH_SHIFT & REACH_MASK) : -1;
+    return k >= 0 && (mark >> (BINADE_SHIFT + k - BINADE_MIN) & 1);
+}
+
+/* Lets a word's mark, by which its ids were not known to hold, say that they hold as `more` says. */
+static void widen_mark(uint8_t *known, uint32_t more)
+{
+    uint32_t mark = word_id(known, 0), reach = (uint32_t)REACH_MASK << REACH_SHIFT;
+
+    more = (mark & reach) > (more & reach) ? (more & ~reach) | (mark & reach) : more;
+    mark = (mark & ~reach) | more;
+    word_pack(known, &mark, 1);
+}
+
+/* A word by Viterbi's algorithm from the sum on; its ids in *ids, which has room for one in front.  known: what the table has
+ * of it, known_n of them, or NULL. */
+static int64_t new_word(const struct unigram *u, struct unigram_scratch *s, struct word_table *words, uint8_t *known,
+                        size_t known_n, const uint8_t *p, size_t n, double *sum, uint32_t *ids)
 {
     const struct node *nodes;
     int64_t count = encode_from(u, s, *sum, p, n, ids, &nodes);
-    uint32_t level;
+    uint32_t mark = 0;
 
     if (count <= 0)
         return count;
-    level = words && n <= WORD_LONGEST ? word_level(u, nodes, n) : 0;
-    if (level) {
-        ids[-1] = level;
+    *sum = nodes[n].score;
+    if (n > WORD_LONGEST && (size_t)count > n / LINE_PIECE)
+        return count;
+    if (!known)
+        mark = word_level(u, nodes, n);
+    if (!mark)
+        mark = mark_of_binade(u, s->by_vocab, nodes, (struct found *)(void *)s->found.p, p, n);
+    if (mark && known) {
+        bool same = known_n == (size_t)count + 1;
+        for (size_t i = 1; same && i < known_n; i++)
+            same = word_id(known, i) == ids[i - 1];
+        if (same)
+            widen_mark(known, mark);
+    } else if (mark) {
+        ids[-1] = mark;
         word_table_put(words, p, n, ids - 1, (size_t)count + 1);
     }
-    *sum = nodes[n].score;
     return count;
 }
 
@@ -400,9 +506,9 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         }
         x = word_batch_find(words, &a.batch, a.next, &count);
         n = a.cuts[++a.next] - at;
-        if (!x && n <= WORD_LONGEST)
+        if (!x)
             x = word_table_find(words, p + at, n, &count);
-        if (x && fabs(sum) < (double)((uint64_t)1 << word_id(x, 0)) && fabs(sum) < most) {
+        if (x && fabs(sum) < most && mark_holds(word_id(x, 0), sum)) {
             o = out->p + out->n;
             o = width == 2 ? put_known(u, x, count, &sum, o, 2) : put_known(u, x, count, &sum, o, 4);
             out->n = (size_t)(o - out->p);
@@ -412,7 +518,7 @@ int unigram_text(const struct unigram *u, struct unigram_scratch *s, struct word
         rc = buf_reserve(&s->ids, (n + 1) * sizeof *ids);
         ids = (uint32_t *)(void *)s->ids.p + 1;
         if (rc == 0)
-            rc = new_word(u, s, x ? NULL : words, p + at, n, &sum, ids);
+            rc = new_word(u, s, words, (uint8_t *)(uintptr_t)x, count, p + at, n, &sum, ids); /* the table is ours */
         count = rc > 0 ? (size_t)rc : 0;
         for (size_t i = 0; i < count; i++)
             out->n = (size_t)(put_id(out->p + out->n, ids[i], width) - out->p);

@@ -2,6 +2,21 @@
 
 #include "base/utf8.h"
 
+/* True if no rule is for a character of two bytes, nor begins with it and one of s->before. */
+static bool is_plain_two(const struct spm_normal *s, unsigned c)
+{
+    char text[3] = {(char)(0xC0 | c >> 6), (char)(0x80 | (c & 63))};
+    bool same = !(s->has_user && s->user.root[(uint8_t)text[0]]);
+
+    if (same && !charsmap_touches(&s->map, (struct span){text, 2}))
+        return true;
+    for (unsigned b = 0; b < 256 && same; b++) {
+        text[2] = (char)b;
+        same = !s->before[b] || !charsmap_touches(&s->map, (struct span){text, 3});
+    }
+    return same;
+}
+
 void spm_normal_finish(struct spm_normal *s)
 {
     for (unsigned b = 0; b < 128; b++) {
@@ -13,6 +28,14 @@ void spm_normal_finish(struct spm_normal *s)
         }
         s->plain[b] = same;
     }
+    memset(s->before, 1, 128);
+    for (unsigned c = 0xC0; c < 256; c++) {
+        s->before[c] = true;
+        for (unsigned b = 0; b < 128 && s->before[c]; b++)
+            s->before[c] = !s->plain[b] || !charsmap_touches(&s->map, (struct span){(char[]){(char)b, (char)c}, 2});
+    }
+    for (unsigned c = 0x80; c < 0x800; c++)
+        s->plain_two[c] = is_plain_two(s, c);
 }
 
 void spm_normal_free(struct spm_normal *s)
@@ -51,28 +74,38 @@ static char *put_space(const struct spm_normal *s, char *o)
 
 enum { CHUNK = 1 << 16 };
 
+/* The plain character's length, in bytes, at p; 0: it is none. */
+static size_t plain_length(const struct spm_normal *s, const char *p, const char *end)
+{
+    const uint8_t *q = (const uint8_t *)p;
+
+    if (q[0] < 0x80)
+        return s->plain[q[0]] && (p + 1 == end || s->before[q[1]]);
+    if (q[0] < 0xC2 || q[0] > 0xDF || end - p < 2 || (q[1] & 0xC0) != 0x80)
+        return 0;
+    return s->plain_two[(q[0] & 31u) << 6 | (q[1] & 63u)] && (p + 2 == end || s->before[q[2]]) ? 2 : 0;
+}
+
 /* Takes text that no rule touches off `in`, CHUNK bytes at most; *space: a space came last.
  * o has room for three bytes a byte. */
 static char *put_plain(const struct spm_normal *s, struct span *in, char *o, bool *space)
 {
-    const char *p, *end = in->p + in->n, *stop = in->n < CHUNK ? end : in->p + CHUNK;
+    char *(*put)(const struct spm_normal *, struct span *, size_t, char *, bool *) = ISA_PICK(spm_put_plain);
+    const char *end = in->p + in->n, *stop = in->n < CHUNK ? end : in->p + CHUNK;
+    size_t n = 0;
 
-    o = ISA_PICK(spm_put_plain)(s, in, CHUNK, o, space);
-    p = in->p;
-    while (p < stop && (unsigned char)*p < 128 && s->plain[(unsigned char)*p] &&
-           (p + 1 == end || (unsigned char)p[1] < 128)) {
-        if (*p == ' ') {
-            if (!*space)
-                o = put_space(s, o);
-            *space = s->remove_extra;
-        } else {
-            *o++ = *p;
-            *space = false;
-        }
-        p++;
+    o = put(s, in, CHUNK, o, space);
+    for (const char *p = in->p; p < stop && (n = plain_length(s, p, end)) > 0; p = in->p) {
+        bool is_space = *p == ' ';
+        if (is_space && !*space)
+            o = put_space(s, o);
+        else if (!is_space)
+            o = (char *)memcpy(o, p, n) + n;
+        *space = is_space && s->remove_extra;
+        *in = (struct span){p + n, in->n - n};
+        if (n == 2 && in->p < stop && !(*in->p & 0x80))
+            o = put(s, in, (size_t)(stop - in->p), o, space);
     }
-    in->n -= (size_t)(p - in->p);
-    in->p = p;
     return o;
 }
 

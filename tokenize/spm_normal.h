@@ -14,7 +14,10 @@ struct spm_normal {
     struct trie user; /* pieces that stay as they are */
     bool has_user;
     bool dummy_prefix, remove_extra, escape, suffix;
+    /* made by spm_normal_finish */
     uint8_t plain[128]; /* before another ASCII byte or the end it stays what it is */
+    uint8_t before[256]; /* first bytes of characters before which it does, all of ASCII among them */
+    uint8_t plain_two[2048]; /* characters of two bytes, by code point: so do they before these and the end */
 };
 
 void spm_normal_finish(struct spm_normal *s);

@@ -68,7 +68,7 @@ static inline uint64_t word_hash_long(const uint8_t *p, size_t n)
     for (size_t i = 0; i + 8 < n; i += 8)
         h = (h ^ word_load(p + i)) * UINT64_C(0x9E3779B97F4A7C15), h ^= h >> 29;
     h = (h ^ word_load(p + n - 8)) * UINT64_C(0xC2B2AE3D27D4EB4F);
-    return h ^ h >> 31;
+    return __builtin_bswap64(h); /* a product's last bits do not know the first ones of what was multiplied */
 }
 
 #endif

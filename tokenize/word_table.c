@@ -83,7 +83,8 @@ static struct word_line *line_of(const struct word_table *w, const uint8_t *p, s
     return w->lines + (word_hash_long(p, n) & w->line_mask);
 }
 
-const uint8_t *word_table_find_line(struct word_table *w, const uint8_t *p, size_t n, size_t *count)
+/* word_table_find for WORDS_SHORT < n < WORDS_LINE, among the lines only. */
+static const uint8_t *find_line(struct word_table *w, const uint8_t *p, size_t n, size_t *count)
 {
     struct word_line *x = line_of(w, p, n);
 
@@ -106,7 +107,7 @@ const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n,
     struct known_word *x;
     const uint8_t *found;
 
-    if (n > WORDS_SHORT && n < WORDS_LINE && (found = word_table_find_line(w, p, n, count)))
+    if (n > WORDS_SHORT && n < WORDS_LINE && (found = find_line(w, p, n, count)))
         return found;
     x = key_of(w, p, n, &key);
     for (int i = 0; i < WINDOW && x[i].key[15]; i++) {

@@ -86,11 +86,12 @@ static inline void word_table_make_room(struct word_table *w)
 
 /* The ids of the piece, 3 bytes each with WORDS_SLACK readable behind; NULL if it is not there. */
 const uint8_t *word_table_find(struct word_table *w, const uint8_t *p, size_t n, size_t *count);
-/* The same for WORDS_SHORT < n < WORDS_LINE, among the lines only, which is faster. */
-const uint8_t *word_table_find_line(struct word_table *w, const uint8_t *p, size_t n, size_t *count);
 static inline uint32_t word_id(const uint8_t *ids, size_t i)
 {
-    return ids[3 * i] | (uint32_t)ids[3 * i + 1] << 8 | (uint32_t)ids[3 * i + 2] << 16;
+    uint32_t x; /* one byte more is readable */
+
+    memcpy(&x, ids + 3 * i, sizeof x);
+    return x & 0xFFFFFF;
 }
 static inline void word_pack(uint8_t *to, const uint32_t *ids, size_t count)
 {

@@ -1,5 +1,6 @@
 /* Unigram to the last tie: hashes of the ids of 20,000 strings, as tests/record/tokenizer_unigram.py recorded them from
  * SentencePiece 0.2.3 and 0.2.1 and from Hugging Face's tokenizers. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -178,11 +179,88 @@ static void scores_without_bounds_are_refused(void **unused)
     }
 }
 
+enum { WORDS = 120, TEXT_WORDS = 40000, PIECES = 1 + 3 + 9 + 27 };
+
+static void add_piece(struct unigram *u, struct vocab *v, uint32_t id, struct span s, float score)
+{
+    struct err e;
+
+    if (vocab_add(v, id, s, &e) < 0 || unigram_add(u, id, s, score, PIECES, &e) < 0 || unigram_add_piece(u, id, s, &e) < 0)
+        fail_msg("%s", e.msg);
+}
+
+/* U+2581 and all strings of one to three of a, b, c, whose scores are those of their letters but for little, or nothing, so that
+ * all ways are nearly or exactly equal, and many scores lie half-way between two numbers that a sum can be. */
+static void make_near_ties(struct unigram *u, struct vocab *v)
+{
+    static const float letters[] = {-3.125F, -3.25F, -3.6875F};
+    uint32_t id = 0;
+
+    add_piece(u, v, id++, span_of(SPACE_MARK), -2);
+    for (uint32_t size = 1, all = 3; size <= 3; size++, all *= 3)
+        for (uint32_t k = 0; k < all; k++) {
+            char text[3];
+            float score = 0;
+            for (uint32_t i = 0, left = k; i < size; i++, left /= 3) {
+                text[i] = (char)('a' + left % 3);
+                score += letters[left % 3];
+            }
+            if (number(2))
+                score += ldexpf((float)number(5) - 2, -8 - (int)number(8));
+            add_piece(u, v, id++, (struct span){text, size}, score);
+        }
+    unigram_finish(u, v, 0);
+}
+
+/* A text's words come from the table, wherever its sum stands; that is the same as one way through all of it. */
+static void known_words_have_the_ids_of_the_whole(void **unused)
+{
+    (void)unused;
+    state = 7;
+    for (int round = 0; round < 12; round++) {
+        struct unigram u = {.sums = (enum unigram_sums)(round % 3), .unknown = -1, .unknown_score = -20};
+        struct unigram_scratch scratch = {0};
+        struct word_table table;
+        struct vocab v = {0};
+        struct buf words[WORDS] = {{0}}, text = {0}, ids = {0}, want = {0};
+        struct err e;
+        int64_t n;
+        make_near_ties(&u, &v);
+        for (int i = 0; i < WORDS; i++) {
+            buf_puts(&words[i], SPACE_MARK);
+            for (uint32_t k = i % 20 ? 1 + number(14) : 70 + number(200); k--;)
+                buf_putc(&words[i], (char)('a' + (i % 40 ? number(3) : 0)));
+        }
+        for (int i = 0; i < TEXT_WORDS; i++)
+            buf_put_span(&text, buf_span(&words[number(WORDS)]));
+        assert_int_equal(word_table_init(&table, 12), 0);
+        assert_int_equal(buf_reserve(&want, (text.n + 1) * 4), 0);
+        n = unigram_encode(&u, &scratch, (const uint8_t *)text.p, text.n, (uint32_t *)(void *)want.p);
+        assert_true(n > TEXT_WORDS);
+        for (int again = 0; again < 2; again++) {
+            buf_clear(&ids);
+            assert_int_equal(unigram_text(&u, &scratch, &table, buf_span(&text), 4, &ids, &e), 0);
+            assert_int_equal(ids.n / 4, n);
+            assert_memory_equal(ids.p, want.p, ids.n);
+        }
+        for (int i = 0; i < WORDS; i++)
+            buf_free(&words[i]);
+        word_table_free(&table);
+        unigram_scratch_free(&scratch);
+        unigram_free(&u);
+        vocab_free(&v);
+        buf_free(&text);
+        buf_free(&ids);
+        buf_free(&want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tie_is_broken_as_recorded),
         cmocka_unit_test(scores_without_bounds_are_refused),
+        cmocka_unit_test(known_words_have_the_ids_of_the_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
