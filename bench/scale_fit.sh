@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
-# What `quern scale fit` predicts from small models of one nine times as large.  Takes half an hour of two cores.
+# What `quern scale fit` predicts from small models of one nine times as large.  Of two busy cores the large one alone took 15 minutes.
 #   WIDTHS, MTOKENS: of the small models, and millions of tokens; LARGE: the width and tokens of the large one, in millions;
-#   RATES: of which the best for width 64 and a million tokens is taken; PRECISION: bf16 or fp32.
+#   RATES: of which that is taken that is best for the largest of the small ones; PRECISION: bf16 or fp32;
+#   VOCAB, BASE, HEAD: ids, the width that muP is based on, the width of a head;
+#   MLP: what the MLP's width, 8/3 of the model's, is rounded to; FLAGS: more of quern-train's.
 . bench/lib.sh
-WIDTHS=${WIDTHS:-48 64 96 128} MTOKENS=${MTOKENS:-1 2 4} LARGE=${LARGE:-416 4} RATES=${RATES:-5e-3 1e-2 2e-2} PRECISION=${PRECISION:-bf16}
+WIDTHS=${WIDTHS:-16 24 32 48} MTOKENS=${MTOKENS:-2} LARGE=${LARGE:-160 2} RATES=${RATES:-1e-2 2e-2 4e-2} PRECISION=${PRECISION:-bf16}
+VOCAB=${VOCAB:-512} BASE=${BASE:-32} HEAD=${HEAD:-8} MLP=${MLP:-8} FLAGS=${FLAGS---qk-layernorm}
 books=$SHARED/data/text/prose/books-dev.jsonl.zst
 if [ ! -r "$books" ]; then
     row scale-fit - - "left out: no $books"
@@ -25,23 +28,23 @@ for apart, name, most in (False, "train", 40e6), (True, "heldout", 7e5):
                 f.write(line)
                 size += len(line)
 ' "$T" || exit 1
-quern-tokenizer train -q --vocab-size 1024 -o "$T/tokenizer.json" "$T/train.jsonl" || exit 1
+quern-tokenizer train -q --vocab-size "$VOCAB" -o "$T/tokenizer.json" "$T/train.jsonl" || exit 1
 for s in train heldout; do quern-tokenize -q --tokenizer "$T/tokenizer.json" --append-eod --output-prefix "$T/$s" "$T/$s.jsonl" || exit 1; done
 
 # run WIDTH MTOKENS RATE: trains a model of two layers and prints a point.
 run() {
     local iters
     iters=$(awk -v t="$2" 'BEGIN { printf "%d", t * 1e6 / 2048 }')
-    local name=$T/$1-$2-$3 n
+    local name=$T/$1-$2-$3 n mlp=$(((16 * $1 + 3 * MLP) / (6 * MLP) * MLP))
     [ -e "$name.json" ] || {
         # shellcheck disable=SC2046
-        quern-train -q --num-layers 2 --hidden-size "$1" --num-attention-heads $(($1 / 16)) --position-embedding-type rope \
-            --normalization RMSNorm --swiglu --disable-bias-linear --seq-length 256 --vocab-size 1024 --attention-dropout 0 \
+        quern-train -q --num-layers 2 --hidden-size "$1" --num-attention-heads $(($1 / HEAD)) --ffn-hidden-size $mlp --position-embedding-type rope \
+            --normalization RMSNorm --swiglu --disable-bias-linear --seq-length 256 --vocab-size "$VOCAB" --attention-dropout 0 \
             --hidden-dropout 0 --micro-batch-size 8 --global-batch-size 8 --train-iters $iters --use-mup \
-            --mup-base-hidden-size 64 --mup-base-head-dim 16 --optimizer muon --muon-scale-mode unit_rms_norm --muon-extra-scale-factor 1.6 \
+            --mup-base-hidden-size "$BASE" --mup-base-head-dim "$HEAD" --optimizer muon --muon-scale-mode unit_rms_norm --muon-extra-scale-factor 1.6 \
             --lr "$3" --lr-warmup-fraction .05 --lr-decay-style cosine \
             --train-data-path "$T/train_text_document" --valid-data-path "$T/heldout_text_document" --eval-interval $iters --eval-iters 100 \
-            --save "$name" -j "${4:-1}" --log-file "$name.jsonl" $([ "$PRECISION" = fp32 ] || echo --bf16) || return
+            --save "$name" -j "${4:-1}" --log-file "$name.jsonl" $([ "$PRECISION" = fp32 ] || echo --bf16) $FLAGS || return
         n=$(quern-checkpoint info "$name" | sed -n 's/^\([0-9]*\) parameters;.*/\1/p')
         sed -n 's/.*"valid_loss":\([0-9.]*\).*/{"params": '"$n"', "tokens": '$((iters * 2048))', "loss": \1}/p' "$name.jsonl" | tail -n 1 >"$name.json"
         rm -rf "$name"
@@ -52,9 +55,10 @@ loss() { sed -n 's/.*"loss": \([0-9.]*\).*/\1/p'; }
 
 SECONDS=0
 best=
+largest=$(tr ' ' '\n' <<<"$WIDTHS" | sort -n | tail -n 1) most=$(tr ' ' '\n' <<<"$MTOKENS" | sort -g | tail -n 1)
 for rate in $RATES; do
-    l=$(run 64 1 "$rate" "$(nproc)" | loss)
-    row "scale-fit-rate-$rate" "$l" nats 'a token, of width 64 and a million tokens'
+    l=$(run "$largest" "$most" "$rate" "$(nproc)" | loss)
+    row "scale-fit-rate-$rate" "$l" nats "a token, of width $largest and $most million tokens"
     if [ -z "$best" ] || awk -v a="$l" -v b="$best" 'BEGIN { exit !(a < b) }'; then best=$l lr=$rate; fi
 done
 # Of the small ones as many at once as there are processors, the longest first.

@@ -23,8 +23,9 @@ int main(int argc, char **argv)
         .details =
             "fit: POINTS are JSON lines with parameters of a model, the tokens it was trained on, and its loss: "
             "{\"params\": 1.2e8, \"tokens\": 2.4e9, \"loss\": 3.31}. L = E + A / N^alpha + B / D^beta is fitted to them as "
-            "Hoffmann et al. do (arXiv:2203.15556, approach 3): Huber's loss of log L, L-BFGS from a grid of starts. Intervals "
-            "are a bootstrap's over points; how far the law reaches is seen by the largest models, predicted from the others.\n\n"
+            "Hoffmann et al. do (arXiv:2203.15556, approach 3): Huber's loss of log L, L-BFGS from a grid of starts; to "
+            "points that all have the same tokens L = E + A / N^alpha. Intervals are a bootstrap's over points; how far the law "
+            "reaches is seen by the largest models, predicted from the others.\n\n"
             "docs/scaling.md says more.",
         .example = "for n in 1e6 3e6 1e7; do for d in 2e7 6e7 2e8; do\n"
                    "  awk -v n=$n -v d=$d 'BEGIN { printf \"{\\\"params\\\": %s, \\\"tokens\\\": %s, \\\"loss\\\": %s}\\n\", "

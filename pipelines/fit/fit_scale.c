@@ -6,13 +6,13 @@
 
 #include "pipelines/fit/fit_solve.h"
 
-enum { LAW = 5, STEPS = 500, NOISE = 1 << 20, EXPONENTS = 5, FLOORS = 5, FACTORS = 6,
-       STARTS = EXPONENTS * EXPONENTS * FLOORS * FACTORS * FACTORS };
+enum { LAW = SCALE_NUMBERS, STEPS = 500, NOISE = 1 << 20, EXPONENTS = 5, FLOORS = 5, FACTORS = 6,
+       ONE_STARTS = EXPONENTS * FLOORS * FACTORS, STARTS = ONE_STARTS * EXPONENTS * FACTORS };
 
 /* The sum that is least.  x = log N and y = log D are taken from their means, so that a and alpha hardly depend on each other:
  * the parameters are e, a - alpha mean x, alpha, b - beta mean y, beta. */
 struct scale_objective {
-    int n;
+    int n, numbers; /* of the law: LAW, or without b and beta SCALE_ONE_NUMBERS */
     double delta, mean_x, mean_y;
     double *x, *y, *z;   /* (n) z: log L */
     const double *count; /* (n) how much each counts; NULL: 1 */
@@ -21,34 +21,43 @@ struct scale_objective {
 static double huber_sum(const void *arg, const double *p, double *g)
 {
     const struct scale_objective *o = arg;
+    bool tokens = o->numbers == LAW;
     double sum = 0;
 
-    memset(g, 0, LAW * sizeof *g);
+    memset(g, 0, (size_t)o->numbers * sizeof *g);
     for (int i = 0; i < o->n; i++) {
-        const double part[3] = {p[0], p[1] - p[2] * o->x[i], p[3] - p[4] * o->y[i]};
+        const double part[3] = {p[0], p[1] - p[2] * o->x[i], tokens ? p[3] - p[4] * o->y[i] : 0};
         double share[3], count = o->count ? o->count[i] : 1, slope;
 
-        sum += count * fit_huber(fit_log_sum(part, 3, share) - o->z[i], o->delta, &slope);
+        sum += count * fit_huber(fit_log_sum(part, tokens ? 3 : 2, share) - o->z[i], o->delta, &slope);
         slope *= count;
         g[0] += slope * share[0];
         g[1] += slope * share[1];
         g[2] -= slope * share[1] * o->x[i];
-        g[3] += slope * share[2];
-        g[4] -= slope * share[2] * o->y[i];
+        if (tokens) {
+            g[3] += slope * share[2];
+            g[4] -= slope * share[2] * o->y[i];
+        }
     }
     return sum;
 }
 
 static struct scale_law law_of(const struct scale_objective *o, const double *p)
 {
-    return (struct scale_law){p[0], p[1] + p[2] * o->mean_x, p[2], p[3] + p[4] * o->mean_y, p[4]};
+    struct scale_law l = {p[0], p[1] + p[2] * o->mean_x, p[2], -INFINITY, 0};
+
+    if (o->numbers == LAW) {
+        l.b = p[3] + p[4] * o->mean_y;
+        l.beta = p[4];
+    }
+    return l;
 }
 
 static void params_of(const struct scale_objective *o, const struct scale_law *l, double *p)
 {
     const double q[LAW] = {l->e, l->a - l->alpha * o->mean_x, l->alpha, l->b - l->beta * o->mean_y, l->beta};
 
-    memcpy(p, q, sizeof q);
+    memcpy(p, q, (size_t)o->numbers * sizeof *q);
 }
 
 double scale_loss(const struct scale_law *l, double params, double tokens)
@@ -79,7 +88,7 @@ struct scale_grid {
     struct scale_start start[STARTS];
 };
 
-/* Number i of the grid of appendix D.3. */
+/* Number i of the grid of appendix D.3; the first ones have all combinations of what does not concern tokens. */
 static void grid_start(void *arg, int i)
 {
     struct scale_grid *g = arg;
@@ -90,12 +99,12 @@ static void grid_start(void *arg, int i)
 
     l.alpha = .5 * (k % EXPONENTS);
     k /= EXPONENTS;
-    l.beta = .5 * (k % EXPONENTS);
-    k /= EXPONENTS;
     l.e = -1 + .5 * (k % FLOORS);
     k /= FLOORS;
     l.a = 5 * (k % FACTORS);
-    l.b = 5 * (k / FACTORS);
+    k /= FACTORS;
+    l.beta = .5 * (k % EXPONENTS);
+    l.b = 5 * (k / EXPONENTS);
     params_of(g->o, &l, s->p);
     s->value = huber_sum(g->o, s->p, slope);
     s->number = i;
@@ -105,7 +114,7 @@ static void descend_start(void *arg, int i)
 {
     struct scale_grid *g = arg;
 
-    g->start[i].value = fit_descend(huber_sum, g->o, LAW, g->start[i].p, STEPS);
+    g->start[i].value = fit_descend(huber_sum, g->o, g->o->numbers, g->start[i].p, STEPS);
 }
 
 static int lowest_first(const void *a, const void *b)
@@ -118,19 +127,20 @@ static int lowest_first(const void *a, const void *b)
 /* The least of all starts, exact; p gets its parameters.  Negative: out of memory. */
 static double fit_grid(const struct scale_objective *o, int threads, double *p)
 {
+    int starts = o->numbers == LAW ? STARTS : ONE_STARTS, on = starts < SCALE_STARTS ? starts : SCALE_STARTS;
     struct scale_grid *g = malloc(sizeof *g);
     double value;
 
     if (!g)
         return ERR_NOMEM;
     g->o = o;
-    fit_parallel(threads, STARTS, grid_start, g);
-    qsort(g->start, STARTS, sizeof *g->start, lowest_first);
-    fit_parallel(threads, SCALE_STARTS, descend_start, g);
-    qsort(g->start, SCALE_STARTS, sizeof *g->start, lowest_first);
-    memcpy(p, g->start[0].p, sizeof g->start[0].p);
+    fit_parallel(threads, starts, grid_start, g);
+    qsort(g->start, (size_t)starts, sizeof *g->start, lowest_first);
+    fit_parallel(threads, on, descend_start, g);
+    qsort(g->start, (size_t)on, sizeof *g->start, lowest_first);
+    memcpy(p, g->start[0].p, (size_t)o->numbers * sizeof *p);
     free(g);
-    value = fit_polish(huber_sum, o, LAW, p);
+    value = fit_polish(huber_sum, o, o->numbers, p);
     return value;
 }
 
@@ -154,11 +164,13 @@ static int check_sizes(const struct scale_points *p, struct err *e)
 {
     int params = different(p->params, p->n), tokens = different(p->tokens, p->n);
 
+    if (tokens == 1 && params > SCALE_ONE_NUMBERS)
+        return 0;
     if (p->n < SCALE_LEAST)
         return err_set(e, ERR_FORMAT, "%d points; a fit of 5 numbers needs %d", p->n, SCALE_LEAST);
     if (params < SCALE_VALUES || tokens < SCALE_VALUES)
-        return err_set(e, ERR_FORMAT, "the points have %d different 'params' and %d different 'tokens'; a fit needs %d of each",
-                       params, tokens, SCALE_VALUES);
+        return err_set(e, ERR_FORMAT, "the points have %d different 'params' and %d different 'tokens'; a fit needs %d of each, "
+                       "or %d 'params' that all have the same 'tokens'", params, tokens, SCALE_VALUES, SCALE_ONE_NUMBERS + 1);
     return 0;
 }
 
@@ -174,6 +186,7 @@ static double mean_log(const double *x, int n)
 static int open_objective(struct scale_objective *o, const struct scale_points *p, double delta, struct err *e)
 {
     *o = (struct scale_objective){.n = p->n, .delta = delta};
+    o->numbers = different(p->tokens, p->n) == 1 ? SCALE_ONE_NUMBERS : LAW;
     o->mean_x = mean_log(p->params, p->n);
     o->mean_y = mean_log(p->tokens, p->n);
     o->x = malloc(sizeof *o->x * 3 * (size_t)p->n);
@@ -214,10 +227,10 @@ static void draw_law(void *arg, int j)
     fit_resample(w->c->seed, (uint64_t)j, o.n, count);
     o.count = count;
     params_of(&o, &w->f->law, p);
-    fit_descend(huber_sum, &o, LAW, p, STEPS);
-    fit_polish(huber_sum, &o, LAW, p);
+    fit_descend(huber_sum, &o, o.numbers, p, STEPS);
+    fit_polish(huber_sum, &o, o.numbers, p);
     w->f->draw[j] = law_of(&o, p);
-    w->f->noise[j] = left_of(&w->f->law, w->p, i) * sqrt((double)o.n / (o.n - LAW));
+    w->f->noise[j] = left_of(&w->f->law, w->p, i) * sqrt((double)o.n / (o.n - o.numbers));
 }
 
 /* The fit without the models that are largest, if enough is left. */
@@ -267,10 +280,11 @@ static int fit_all(struct scale_fit *f, const struct scale_points *p, const stru
         free(w.count);
         return err_set(e, ERR_NOMEM, "out of memory for fits");
     }
+    f->numbers = o->numbers;
     f->law = law_of(o, best);
     for (int i = 0; i < p->n; i++)
         sum += left_of(&f->law, p, i) * left_of(&f->law, p, i);
-    f->error = sqrt(sum / (p->n - LAW));
+    f->error = sqrt(sum / (p->n - o->numbers));
     fit_parallel(c->threads, c->draws, draw_law, &w);
     free(w.count);
     return fit_smaller(f, p, c, e);

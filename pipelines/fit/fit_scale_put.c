@@ -25,7 +25,7 @@ struct scale_finding {
     const struct scale_report_conf *c;
     struct scale_points points;
     struct scale_fit fit;
-    double low[5], high[5]; /* of E, A, alpha, B, beta */
+    double low[SCALE_NUMBERS], high[SCALE_NUMBERS]; /* of E, A, alpha, B, beta */
     struct scale_best best[SCALE_BUDGETS];
     int budgets;
     struct fit_range target;
@@ -83,9 +83,9 @@ static int put_command(const struct scale_finding *f, double params, double toke
 
 /* ---- ranges ---- */
 
-static void law_numbers(const struct scale_law *l, double v[5])
+static void law_numbers(const struct scale_law *l, double v[SCALE_NUMBERS])
 {
-    const double n[5] = {exp(l->e), exp(l->a), l->alpha, exp(l->b), l->beta};
+    const double n[SCALE_NUMBERS] = {exp(l->e), exp(l->a), l->alpha, exp(l->b), l->beta};
 
     memcpy(v, n, sizeof n);
 }
@@ -122,11 +122,11 @@ static void find_optimum(const struct scale_finding *f, struct scale_best *b, do
 static int find_ranges(struct scale_finding *f, struct err *e)
 {
     const struct scale_report_conf *c = f->c;
-    double *x = malloc(sizeof *x * 2 * (size_t)c->draws), v[5];
+    double *x = malloc(sizeof *x * 2 * (size_t)c->draws), v[SCALE_NUMBERS];
 
     if (!x)
         return err_set(e, ERR_NOMEM, "out of memory for the report");
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < f->fit.numbers; i++) {
         for (int d = 0; d < f->fit.draws; d++) {
             law_numbers(&f->fit.draw[d], v);
             x[d] = v[i];
@@ -158,6 +158,20 @@ static int read_budgets(struct scale_finding *f, struct err *e)
     return (f->c->params > 0) == (f->c->tokens > 0) ? 0 : err_set(e, ERR_ARG, "--params and --tokens go together");
 }
 
+/* A law for one number of tokens says nothing of others. */
+static int check_target(const struct scale_finding *f, struct err *e)
+{
+    double tokens = f->points.tokens[0];
+
+    if (f->fit.numbers == SCALE_NUMBERS)
+        return 0;
+    if (f->budgets)
+        return err_set(e, ERR_ARG, "--flops: all points have %.4g tokens; what more of them give is not known", tokens);
+    if (f->c->params > 0 && fabs(f->c->tokens / tokens - 1) > .01)
+        return err_set(e, ERR_ARG, "--tokens %.4g: all points have %.4g, and the law is of these", f->c->tokens, tokens);
+    return 0;
+}
+
 /* ---- a table ---- */
 
 /* A row of numbers, each by its format. */
@@ -172,11 +186,11 @@ static int put_law(const struct scale_finding *f, struct buf *b)
 {
     static const char *const name[] = {"E", "A", "alpha", "B", "beta"};
     struct text_table t = {0};
-    double v[5];
+    double v[SCALE_NUMBERS];
     int rc = fit_heads(&t, "|fitted|from|to");
 
     law_numbers(&f->fit.law, v);
-    for (int i = 0; i < 5 && rc == 0; i++) {
+    for (int i = 0; i < f->fit.numbers && rc == 0; i++) {
         rc = text_table_add(&t, span_of(name[i]));
         if (rc == 0)
             rc = text_table_add_as(&t, "%.5g", v[i]);
@@ -264,7 +278,12 @@ static int put_text(const struct scale_finding *f, struct buf *b, struct err *e)
 {
     int last = f->budgets - 1;
 
-    TRY(buf_printf(b, "L = E + A / N^alpha + B / D^beta of %d points; typical error %.3f %%; ranges have %g %% of %" PRId64
+    TRY(buf_puts(b, "L = E + A / N^alpha"));
+    if (f->fit.numbers == SCALE_NUMBERS)
+        TRY(buf_puts(b, " + B / D^beta"));
+    else
+        TRY(buf_printf(b, ", for %.4g tokens,", f->points.tokens[0]));
+    TRY(buf_printf(b, " of %d points; typical error %.3f %%; ranges have %g %% of %" PRId64
                    " bootstrap fits, seed %" PRId64 "\n\n", f->points.n, 100 * f->fit.error, 100 * f->c->interval, f->c->draws,
                    f->c->seed));
     TRY(put_law(f, b));
@@ -281,14 +300,14 @@ static int put_text(const struct scale_finding *f, struct buf *b, struct err *e)
 static int put_json(const struct scale_finding *f, struct buf *b)
 {
     static const char *const name[] = {"E", "A", "alpha", "B", "beta"};
-    double v[5];
+    double v[SCALE_NUMBERS];
 
     law_numbers(&f->fit.law, v);
     TRY(buf_printf(b, "{\"points\":%d,\"seed\":%" PRId64 ",\"draws\":%" PRId64, f->points.n, f->c->seed, f->c->draws));
     TRY(json_put_real(b, "interval", f->c->interval));
     TRY(json_put_real(b, "objective", f->fit.objective));
     TRY(json_put_real(b, "error", f->fit.error));
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < f->fit.numbers; i++) {
         TRY(json_put_key(b, name[i]));
         TRY(buf_putc(b, '{'));
         TRY(json_put_real(b, "value", v[i]));
@@ -333,6 +352,7 @@ static int find(struct scale_finding *f, const char *const *files, int n, struct
     rc = scale_analyse(&f->fit, &f->points, &how, e);
     if (rc < 0)
         return rc == ERR_FORMAT ? err_wrap(e, "'%s'", files[0]) : rc;
+    TRY(check_target(f, e));
     TRY(find_ranges(f, e));
     *e = (struct err){0};
     rc = put_text(f, &t->table, e);

@@ -108,6 +108,16 @@ wrong "sizes that are all equal" "$(size 1 1 3)" "$(size 1 1 3)" "$(size 1 1 3)"
     "the points have 1 different 'params' and 1 different 'tokens'"
 wrong "no tokens" "$(size 1e6 1e7 3)" '{"params": 1e6, "loss": 3}' -- "'bad.jsonl': line 2: no 'tokens'"
 wrong "parameters below 0" "$(size -1 1e7 3)" -- "line 1: 'params' is no number above 0"
+for n in 1e4 2e4 4e4 7e4 1e5; do
+    awk -v n=$n 'BEGIN { printf "{\"params\": %s, \"tokens\": 2e6, \"loss\": %.9f}\n", n, 2.5 + 20 / n ^ .3 }'
+done >same.jsonl
+status "sizes that all have the same tokens" 0 quern scale fit --draws 20 --stats law.json --params 8e5 --tokens 2e6 same.jsonl
+has "their law" out "L = E + A / N^alpha, for 2e+06 tokens, of 5 points"
+has "what it says of a larger one" out "2.8389"
+check "and no numbers of tokens" test "$(grep -c beta law.json)" = 0
+status "other tokens" 2 quern scale fit --draws 20 --params 8e5 --tokens 4e6 same.jsonl
+has "are refused" err "--tokens 4e+06: all points have 2e+06, and the law is of these"
+status "so is a budget" 2 quern scale fit --draws 20 --flops 1e18 same.jsonl
 status "half of a size" 2 quern scale fit --params 7e9 "$D/scale.jsonl"
 status "no action" 2 quern scale "$D/scale.jsonl"
 

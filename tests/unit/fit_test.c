@@ -154,6 +154,32 @@ static void sizes_as_scipy(void **state)
     scale_fit_free(&f);
 }
 
+/* Points of a law that all have the same tokens: of these it is found again, and of others nothing. */
+static void sizes_of_one_number_of_tokens(void **state)
+{
+    double params[] = {1e4, 2e4, 4e4, 7e4, 1e5}, tokens[] = {2e6, 2e6, 2e6, 2e6, 2e6}, loss[5];
+    struct scale_points p = {.n = 5, .params = params, .tokens = tokens, .loss = loss};
+    const struct scale_conf c = {1e-3, 1, 20, 2};
+    struct scale_fit f;
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        loss[i] = 2.5 + 20 / pow(params[i], .3);
+    assert_int_equal(scale_analyse(&f, &p, &c, &e), 0);
+    assert_int_equal(f.numbers, SCALE_ONE_NUMBERS);
+    near_to_recorded(exp(f.law.e), 2.5, 1e-6);
+    near_to_recorded(exp(f.law.a), 20, 1e-5);
+    near_to_recorded(f.law.alpha, .3, 1e-6);
+    near_to_recorded(scale_loss(&f.law, 8e5, 2e6), 2.5 + 20 / pow(8e5, .3), 1e-6);
+    assert_false(scale_optimum(&f.law, 1e12, &params[0], &tokens[0]));
+    assert_true(f.held);
+    near_to_recorded(scale_loss(&f.without, 1e5, 2e6), loss[4], 1e-6);
+    scale_fit_free(&f);
+    p.n = 3;
+    assert_int_equal(scale_analyse(&f, &p, &c, &e), ERR_FORMAT);
+    scale_fit_free(&f);
+}
+
 /* The parameters of a law, of which scipy's is one of several that are the same. */
 static void mixtures_as_scipy(void **state)
 {
@@ -291,6 +317,7 @@ int main(void)
         cmocka_unit_test(weights_of_a_bootstrap),
         cmocka_unit_test(slopes_are_those_of_differences),
         cmocka_unit_test(sizes_as_scipy),
+        cmocka_unit_test(sizes_of_one_number_of_tokens),
         cmocka_unit_test(mixtures_as_scipy),
         cmocka_unit_test(best_weights_as_scipy),
         cmocka_unit_test(the_same_for_any_threads),
