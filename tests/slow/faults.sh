@@ -236,6 +236,7 @@ filter_list: [{name: x, filter: [{function: regex, regex_pattern: "[a-z]+"}, {fu
     sweep "eval, tasks: ${kind%%$'\n'*}" FAIL_ANY=stdout quern-eval -j 1 --device cpu --load "$in/ck" --tokenizer "$in/tokenizer.json" \
         --eval-tasks "$in/ask.yaml" --records records.jsonl
 done
+sweep 'perplexity model' quern-perplexity model -j1 --device cpu --load "$in/ck" --tokenizer "$in/tokenizer.json" "$in/docs.jsonl" -o out.jsonl
 sweep 'generate' quern-generate -j 1 --device cpu --load "$in/ck" --tokenizer "$in/tokenizer.json" --prompt 'the mill' --max-tokens 3
 for verb in info verify; do sweep "checkpoint $verb" quern-checkpoint $verb "$in/ck"; done
 # The folder stays, empty.
