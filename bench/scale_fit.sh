@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# What `quern scale fit` predicts from small models of one nine times as large.  Of two busy cores the large one alone took 15 minutes.
+# What `quern scale fit` predicts from small models of one nine times as large, each size with the rate that suits it.  Takes
+# a quarter of an hour of two idle cores.
 #   WIDTHS, MTOKENS: of the small models, and millions of tokens; LARGE: the width and tokens of the large one, in millions;
-#   RATES: of which that is taken that is best for the largest of the small ones; PRECISION: bf16 or fp32;
+#   RATES: tried for each small one; the large one has the best of the largest small one, and half of it; PRECISION: bf16 or fp32;
 #   VOCAB, BASE, HEAD: ids, the width that muP is based on, the width of a head;
 #   MLP: what the MLP's width, 8/3 of the model's, is rounded to; FLAGS: more of quern-train's.
 . bench/lib.sh
-WIDTHS=${WIDTHS:-16 24 32 48} MTOKENS=${MTOKENS:-2} LARGE=${LARGE:-160 2} RATES=${RATES:-1e-2 2e-2 4e-2} PRECISION=${PRECISION:-bf16}
+WIDTHS=${WIDTHS:-16 24 32 40 48} MTOKENS=${MTOKENS:-2} LARGE=${LARGE:-160 2} RATES=${RATES:-1e-2 2e-2 4e-2} PRECISION=${PRECISION:-bf16}
 VOCAB=${VOCAB:-512} BASE=${BASE:-32} HEAD=${HEAD:-8} MLP=${MLP:-8} FLAGS=${FLAGS---qk-layernorm}
 books=$SHARED/data/text/prose/books-dev.jsonl.zst
 if [ ! -r "$books" ]; then
@@ -51,30 +52,37 @@ run() {
     }
     cat "$name.json"
 }
-loss() { sed -n 's/.*"loss": \([0-9.]*\).*/\1/p'; }
+loss() { sed 's/.*"loss": \([0-9.]*\)}/\1/' "$1"; }
+# best WIDTH MTOKENS: of its runs that with the lowest loss.
+best() { for f in "$T/$1-$2-"*.json; do printf '%s %s\n' "$(loss "$f")" "$f"; done | sort -g | sed -n '1s/^[^ ]* //p'; }
 
 SECONDS=0
-best=
-largest=$(tr ' ' '\n' <<<"$WIDTHS" | sort -n | tail -n 1) most=$(tr ' ' '\n' <<<"$MTOKENS" | sort -g | tail -n 1)
-for rate in $RATES; do
-    l=$(run "$largest" "$most" "$rate" "$(nproc)" | loss)
-    row "scale-fit-rate-$rate" "$l" nats "a token, of width $largest and $most million tokens"
-    if [ -z "$best" ] || awk -v a="$l" -v b="$best" 'BEGIN { exit !(a < b) }'; then best=$l lr=$rate; fi
-done
-# Of the small ones as many at once as there are processors, the longest first.
-for t in $(tr ' ' '\n' <<<"$MTOKENS" | sort -rn); do
+# As many at once as there are processors, the longest first.
+for t in $(tr ' ' '\n' <<<"$MTOKENS" | sort -rg); do
     for w in $(tr ' ' '\n' <<<"$WIDTHS" | sort -rn); do
-        while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
-        run "$w" "$t" "$lr" >/dev/null &
+        for rate in $RATES; do
+            while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do wait -n; done
+            run "$w" "$t" "$rate" >/dev/null &
+        done
     done
 done
 wait
-cat "$T"/*-"$lr".json >"$T/points.jsonl"
+for f in "$T"/*.json; do
+    [[ $f == */[0-9]* ]] || continue
+    row "scale-fit-$(basename "$f" .json)" "$(loss "$f")" nats 'a token; width, millions of tokens, rate'
+    cat "$f" >>"$T/points.jsonl"
+done
 read -r width mtokens <<<"$LARGE"
-large=$(run "$width" "$mtokens" "$lr" "$(nproc)") || exit 1
-n=$(sed -n 's/.*"params": \([0-9]*\).*/\1/p' <<<"$large") d=$(sed -n 's/.*"tokens": \([0-9]*\).*/\1/p' <<<"$large")
-quern scale fit -q --params "$n" --tokens "$d" "$T/points.jsonl" || exit 1
-cat "$T/points.jsonl"
-printf '%s\n' "$large"
-row scale-fit "$SECONDS" s "of $(nproc) processors, all of it, rate $lr"
-[ -z "${KEEP:-}" ] || { cat "$T/points.jsonl" && printf '%s\n' "$large"; } >"$KEEP/scale.jsonl"
+largest=$(tr ' ' '\n' <<<"$WIDTHS" | sort -n | tail -n 1) most=$(tr ' ' '\n' <<<"$MTOKENS" | sort -g | tail -n 1)
+lr=$(basename "$(best "$largest" "$most")" .json)
+lr=${lr#"$largest-$most-"}
+for rate in "$lr" "$(awk -v r="$lr" 'BEGIN { print r / 2 }')"; do
+    run "$width" "$mtokens" "$rate" "$(nproc)" >/dev/null || exit 1
+    row "scale-fit-$width-$mtokens-$rate" "$(loss "$T/$width-$mtokens-$rate.json")" nats 'a token'
+done
+large=$(best "$width" "$mtokens")
+n=$(sed -n 's/.*"params": \([0-9]*\).*/\1/p' "$large") d=$(sed -n 's/.*"tokens": \([0-9]*\).*/\1/p' "$large")
+quern scale fit -q --lowest --params "$n" --tokens "$d" "$T/points.jsonl" || exit 1
+cat "$T/points.jsonl" "$large"
+row scale-fit "$SECONDS" s "of $(nproc) processors, all of it"
+[ -z "${KEEP:-}" ] || cat "$T/points.jsonl" "$large" >"$KEEP/scale.jsonl"

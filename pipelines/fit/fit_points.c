@@ -341,6 +341,25 @@ int scale_points_read(struct scale_points *p, const char *const *files, int n, s
     return p->n ? 0 : err_set(e, ERR_FORMAT, "'%s' has no points", n ? files[0] : "");
 }
 
+void scale_points_keep_lowest(struct scale_points *p)
+{
+    int kept = 0;
+
+    for (int i = 0; i < p->n; i++) {
+        int same = 0;
+        while (same < kept && (p->params[same] != p->params[i] || p->tokens[same] != p->tokens[i]))
+            same++;
+        if (same < kept) {
+            p->loss[same] = fmin(p->loss[same], p->loss[i]);
+            continue;
+        }
+        p->params[kept] = p->params[i];
+        p->tokens[kept] = p->tokens[i];
+        p->loss[kept++] = p->loss[i];
+    }
+    p->n = kept;
+}
+
 void scale_points_free(struct scale_points *p)
 {
     free(p->params);

@@ -40,5 +40,7 @@ struct scale_points {
 int mix_points_read(struct mix_points *p, const char *const *files, int n, struct err *e);
 void mix_points_free(struct mix_points *p);
 int scale_points_read(struct scale_points *p, const char *const *files, int n, struct err *e);
+/* Of points of one size and one number of tokens only the first with the lowest loss stays. */
+void scale_points_keep_lowest(struct scale_points *p);
 void scale_points_free(struct scale_points *p);
 #endif

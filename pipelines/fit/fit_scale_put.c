@@ -349,6 +349,8 @@ static int find(struct scale_finding *f, const char *const *files, int n, struct
 
     TRY(read_budgets(f, e));
     TRY(scale_points_read(&f->points, files, n, e));
+    if (c->lowest)
+        scale_points_keep_lowest(&f->points);
     rc = scale_analyse(&f->fit, &f->points, &how, e);
     if (rc < 0)
         return rc == ERR_FORMAT ? err_wrap(e, "'%s'", files[0]) : rc;

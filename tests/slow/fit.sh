@@ -118,6 +118,14 @@ check "and no numbers of tokens" test "$(grep -c beta law.json)" = 0
 status "other tokens" 2 quern scale fit --draws 20 --params 8e5 --tokens 4e6 same.jsonl
 has "are refused" err "--tokens 4e+06: all points have 2e+06, and the law is of these"
 status "so is a budget" 2 quern scale fit --draws 20 --flops 1e18 same.jsonl
+# Each size once more, with rates that were worse.
+awk '{ print; for (k = 1; k <= 2; k++) { x = $0; sub(/}/, "", x); match(x, /[0-9.]+$/)
+    printf "%s%.9f}\n", substr(x, 1, RSTART - 1), substr(x, RSTART) + .1 * k * (NR % 3) } }' same.jsonl | sort -R --random-source=/dev/zero >rates.jsonl
+status "the lowest of each size" 0 quern scale fit --draws 20 --lowest --params 8e5 --tokens 2e6 rates.jsonl
+has "is their law" out "of 5 points"
+has "and says the same" out "2.8389"
+status "all of them" 0 quern scale fit --draws 20 --params 8e5 --tokens 2e6 rates.jsonl
+equal "say something else" "$(grep -c 2.8389 out)" 0
 status "half of a size" 2 quern scale fit --params 7e9 "$D/scale.jsonl"
 status "no action" 2 quern scale "$D/scale.jsonl"
 
