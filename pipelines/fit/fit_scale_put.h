@@ -24,7 +24,7 @@ struct scale_report_conf {
     OPT_NUM(0, "params", &(c).params, 0, 1e30, "the loss of a model of so many parameters, after"),                             \
     OPT_NUM(0, "tokens", &(c).tokens, 0, 1e30, "so many tokens"),                                                               \
     OPT_HEAD("Fit"),                                                                                                            \
-    OPT_FLAG(0, "lowest", &(c).lowest, "of points of one size and tokens the lowest alone counts: of rates that were tried"),         \
+    OPT_FLAG(0, "lowest", &(c).lowest, "of points of one size and tokens only the lowest counts: of rates that were tried"), \
     OPT_NUM(0, "huber", &(c).delta, 1e-9, 1e9, "errors of log L count squared up to this, beyond it by length"),     \
     OPT_INT(0, "draws", &(c).draws, 20, 100000, "bootstrap fits for intervals"),                                                \
     OPT_INT(0, "seed", &(c).seed, 0, INT64_MAX, "of these"),                                                                    \
