@@ -364,7 +364,7 @@ static void work_ends_before_a_block_is_committed(void **s)
     assert_int_equal(driver_run(&c, &res, &e), 0);
     assert_int_equal(n, 4950);
     assert_int_equal(file_read_all(st, 1 << 20, &b, &e), 0);
-    assert_non_null(strstr(b.p, ",\"time\":{\"reading\":0.0"));
+    assert_non_null(strstr(b.p, ",\"time\":{\"reading\":"));
     assert_non_null(strstr(b.p, ",\"decisions\":0,\"later_passes\":0}"));
     buf_free(&b);
 }
