@@ -9,7 +9,7 @@
  * 3. Matching (curate/dedup/dedup_repeats_match.h).  Each part's passages are looked up in memory, and compared.
  * 4. Ranges.  What is struck, in the order of the corpus.
  * The answer is the same for any memory and threads, and no hash decides.
- * Disk: the corpus, about 1.7 bytes each of its elements for anchors, about 6 each of its candidates' bytes.
+ * Disk: the corpus, about 1.5 bytes each of its elements for anchors, about 6 each of its candidates' bytes.
  */
 #ifndef CURATE_DEDUP_REPEATS_H
 #define CURATE_DEDUP_REPEATS_H

@@ -57,6 +57,17 @@ static size_t kept_bytes(const struct repeats_conf *c, uint64_t passages)
     return whole_units(sizeof(struct repeats_piece) + piece_bytes(c, passages)) + bits;
 }
 
+static struct repeats_piece *piece_at(const struct thread *t, size_t at)
+{
+    return (struct repeats_piece *)(void *)(t->kept + at);
+}
+
+/* With conf.all: a bit a passage. */
+static unsigned char *bits_of(const struct thread *t, struct repeats_piece *x)
+{
+    return (unsigned char *)x + whole_units(sizeof *x + piece_bytes(&t->m->c, x->passages));
+}
+
 /* ---- marks ---- */
 
 static int put_marks(struct thread *t, struct err *e)
@@ -111,6 +122,14 @@ static uint64_t tag_of(uint64_t hash)
     return hash >> 32 & ((1u << TAG_BITS) - 1);
 }
 
+/* Whether a passage of a piece with this key belongs to the slice. */
+static bool in_slice(const struct thread *t, uint64_t key, uint64_t hash)
+{
+    wide place = (wide)key << 64 | hash;
+
+    return place >= t->lo && place <= t->hi;
+}
+
 /* The first passage like p, or the free slot for it. */
 static struct passage find(const struct thread *t, const unsigned char *p, uint64_t hash, uint64_t **free_slot)
 {
@@ -120,7 +139,7 @@ static struct passage find(const struct thread *t, const unsigned char *p, uint6
         struct passage x;
         if ((*s & ((1u << TAG_BITS) - 1)) != tag)
             continue;
-        x.piece = (struct repeats_piece *)(void *)(t->kept + (size_t)(*s >> (TAG_BITS + NUMBER_BITS)) * UNIT);
+        x.piece = piece_at(t, (size_t)(*s >> (TAG_BITS + NUMBER_BITS)) * UNIT);
         x.number = (size_t)(*s >> TAG_BITS) & ((1u << NUMBER_BITS) - 1);
         if (memcmp(elements(t, x), p, t->length * t->width) == 0)
             return x;
@@ -134,10 +153,8 @@ static int meet(struct thread *t, struct passage x, uint64_t at, struct err *e)
 {
     if (!t->m->c.all && x.piece->at + x.number + t->length > at)
         return 0; /* x does not end before it */
-    if (t->m->c.all) {
-        unsigned char *bits = (unsigned char *)x.piece + whole_units(sizeof *x.piece + piece_bytes(&t->m->c, x.piece->passages));
-        bits[x.number / 8] |= (unsigned char)(1u << (x.number & 7));
-    }
+    if (t->m->c.all)
+        bits_of(t, x.piece)[x.number / 8] |= (unsigned char)(1u << (x.number & 7));
     TRY(strike(t, at, e));
     return 1;
 }
@@ -161,11 +178,8 @@ static int meet_some(struct thread *t, struct repeats_piece *x, size_t from, siz
                 continue;
         }
         last->piece = NULL;
-        if (!whole) {
-            wide place = (wide)x->key << 64 | hash[i - from];
-            if (place < t->lo || place > t->hi)
-                continue;
-        }
+        if (!whole && !in_slice(t, x->key, hash[i - from]))
+            continue;
         *last = find(t, p, hash[i - from], &slot);
         if (last->piece) {
             TRY(struck = meet(t, *last, x->at + i, e));
@@ -214,15 +228,12 @@ static void bounds(const struct thread *t, const struct repeats_piece *x, const 
 
     *from = *end = 0;
     for (size_t i = 0; i < x->passages; i++) {
-        wide place;
         h = roll_in(&t->roll, h, p, i + t->length - 1);
-        place = (wide)x->key << 64 | hash_mix64(h);
+        if (in_slice(t, x->key, hash_mix64(h))) {
+            *from = *from == *end ? i : *from;
+            *end = i + 1;
+        }
         h = roll_out(&t->roll, h, p, i);
-        if (place < t->lo || place > t->hi)
-            continue;
-        if (*from == *end)
-            *from = i;
-        *end = i + 1;
     }
 }
 
@@ -232,7 +243,7 @@ static void bounds(const struct thread *t, const struct repeats_piece *x, const 
 static int take_piece(struct thread *t, struct spill_reader *r, struct repeats_piece *x, struct err *e)
 {
     const unsigned char *p = (const unsigned char *)r->buf + r->pos;
-    bool whole = (wide)x->key << 64 >= t->lo && ((wide)x->key << 64 | UINT64_MAX) <= t->hi;
+    bool whole = in_slice(t, x->key, 0) && in_slice(t, x->key, UINT64_MAX);
     size_t from = 0, end = (size_t)x->passages;
     struct repeats_piece *to;
 
@@ -246,11 +257,11 @@ static int take_piece(struct thread *t, struct spill_reader *r, struct repeats_p
     }
     if (kept_bytes(&t->m->c, end - from) > t->room - t->n)
         return FULL;
-    to = (struct repeats_piece *)(void *)(t->kept + t->n);
+    to = piece_at(t, t->n);
     *to = (struct repeats_piece){x->at + from, x->key, end - from};
     memcpy(to + 1, p + from * t->width, piece_bytes(&t->m->c, end - from));
     if (t->m->c.all)
-        memset(t->kept + t->n + whole_units(sizeof *x + piece_bytes(&t->m->c, end - from)), 0, whole_units((end - from) / 8 + 1));
+        memset(bits_of(t, to), 0, whole_units((end - from) / 8 + 1));
     return meet_piece(t, to, whole, e);
 }
 
@@ -258,8 +269,8 @@ static int take_piece(struct thread *t, struct spill_reader *r, struct repeats_p
 static int strike_first_ones(struct thread *t, struct err *e)
 {
     for (size_t at = UNIT; at < t->n;) {
-        const struct repeats_piece *x = (const struct repeats_piece *)(const void *)(t->kept + at);
-        const unsigned char *bits = (const unsigned char *)x + whole_units(sizeof *x + piece_bytes(&t->m->c, x->passages));
+        struct repeats_piece *x = piece_at(t, at);
+        const unsigned char *bits = bits_of(t, x);
         for (size_t i = 0; i < x->passages; i++)
             if (bits[i / 8] >> (i & 7) & 1)
                 TRY(strike(t, x->at + i, e));
@@ -308,11 +319,11 @@ static size_t sample(const struct thread *t, wide place[SAMPLES])
     size_t n = 0, every = t->used / SAMPLES + 1, skip = 0;
 
     for (size_t at = UNIT; at < t->n && n < SAMPLES;) {
-        const struct repeats_piece *x = (const struct repeats_piece *)(const void *)(t->kept + at);
+        const struct repeats_piece *x = piece_at(t, at);
         for (; skip < x->passages && n < SAMPLES; skip += every) {
             uint64_t h = roll_in(&t->roll, roll_start(&t->roll, x + 1, skip), x + 1, skip + t->length - 1);
             place[n] = (wide)x->key << 64 | hash_mix64(h);
-            n += place[n] >= t->lo && place[n] <= t->hi;
+            n += in_slice(t, x->key, hash_mix64(h));
         }
         skip -= n < SAMPLES ? (size_t)x->passages : 0;
         at += kept_bytes(&t->m->c, x->passages);
@@ -438,10 +449,10 @@ int repeats_match_open(struct repeats_match *m, const struct repeats_conf *c, ui
     m->part = calloc((size_t)1 << m->bits, sizeof *m->part);
     m->passages = calloc((size_t)1 << m->bits, sizeof *m->passages);
     pthread_mutex_init(&m->lock, NULL);
+    for (int i = 0; m->part && i < 1 << m->bits; i++)
+        m->part[i].fd = -1;
     if (!m->part || !m->passages)
         return err_set(e, ERR_NOMEM, "out of memory for %d parts", 1 << m->bits);
-    for (int i = 0; i < 1 << m->bits; i++)
-        m->part[i].fd = -1;
     cap = (size_t)memory / 8 >> m->bits;
     cap = cap < BUFFER_LEAST ? BUFFER_LEAST : cap > BUFFER_MOST ? BUFFER_MOST : cap;
     rc = members_open(&m->marks, (size_t)memory / 16 / sizeof(struct member) + 1, c->dir, e);
