@@ -390,7 +390,8 @@ static int compare(const char *path, const char *was, struct err *e)
     return 0;
 }
 
-/* A file says whose the others are; the first rank to come writes it, and nobody replaces it. */
+/* A file says whose the others are; the first rank to come writes it, and nobody replaces it (where there are no hard links two
+ * that come at once may: should their runs differ, no seal fits what the other says). */
 static int claim(struct err *e)
 {
     char path[4096], mine[4096], text[100] = "";
@@ -403,7 +404,8 @@ static int claim(struct err *e)
         int len = snprintf(text, sizeof text, RANKS_TEXT PRIx64 "\n", own.conf.size, own.conf.key);
 
         fd = open(mine, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-        if (fd < 0 || write(fd, text, (size_t)len) != len || close(fd) < 0 || (link(mine, path) < 0 && errno != EEXIST))
+        if (fd < 0 || write(fd, text, (size_t)len) != len || close(fd) < 0 ||
+            (link(mine, path) < 0 && access(path, F_OK) < 0 && rename(mine, path) < 0))
             return err_sys(e, ERR_IO, "cannot write '%s'", path);
         unlink(mine);
     }
