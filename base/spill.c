@@ -40,6 +40,21 @@ int spill_open_small(struct spill *s, const char *dir, size_t cap, struct err *e
     return s->buf ? 0 : err_set(e, ERR_NOMEM, "out of memory for a temporary file");
 }
 
+/* errno's failure, with the folder that the file without a name is in. */
+static int refused(int fd, const char *what, struct err *e)
+{
+    char link[64], name[4096] = "";
+    int because = errno;
+    ssize_t n;
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, name, sizeof name - 1);
+    while (n > 1 && name[n - 1] != '/')
+        n--;
+    errno = because;
+    return err_sys(e, ERR_IO, "cannot %s a temporary file in '%.*s'", what, n > 1 ? (int)n - 1 : 1, n > 1 ? name : "?");
+}
+
 static int write_all(int fd, const char *p, size_t n, struct err *e)
 {
     while (n) {
@@ -47,7 +62,7 @@ static int write_all(int fd, const char *p, size_t n, struct err *e)
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            return err_sys(e, ERR_IO, "cannot write a temporary file");
+            return refused(fd, "write", e);
         p += k;
         n -= (size_t)k;
     }
@@ -101,7 +116,7 @@ int spill_flush(struct spill *s, struct err *e)
 int spill_rewind(struct spill *s, struct err *e)
 {
     if (s->fd >= 0 && (ftruncate(s->fd, 0) < 0 || lseek(s->fd, 0, SEEK_SET) < 0))
-        return err_sys(e, ERR_IO, "cannot empty a temporary file");
+        return refused(s->fd, "empty", e);
     s->used = 0;
     s->size = 0;
     return 0;
@@ -116,7 +131,7 @@ int spill_write(const struct spill *s, uint64_t offset, const void *p, size_t n,
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            return err_sys(e, ERR_IO, "cannot write a temporary file");
+            return refused(s->fd, "write", e);
         from += k;
         offset += (uint64_t)k;
         n -= (size_t)k;
@@ -137,7 +152,7 @@ int spill_read(const struct spill *s, uint64_t offset, void *p, size_t n, struct
         if (k < 0 && errno == EINTR)
             continue;
         if (k < 0)
-            return err_sys(e, ERR_IO, "cannot read a temporary file");
+            return refused(s->fd, "read", e);
         if (k == 0)
             return err_set(e, ERR_IO, "a temporary file ends too early");
         to += k;
@@ -228,7 +243,7 @@ int spill_map_open(struct spill_map *m, const char *dir, size_t n, struct err *e
     rc = n ? posix_fallocate(fd, 0, (off_t)n) : 0;
     if (rc) {
         errno = rc;
-        rc = err_sys(e, ERR_IO, "no room for a temporary file of %zu bytes", n);
+        rc = err_sys(e, ERR_IO, "no room for a temporary file of %zu bytes in '%s'", n, spill_folder(dir));
     } else {
         rc = map_fd(m, fd, n, e);
     }

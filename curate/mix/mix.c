@@ -345,8 +345,8 @@ static int check_room(const struct room *r, struct err *e)
 {
     if (r->free < 0 || r->wanted <= r->free)
         return 0;
-    return err_set(e, ERR_IO, "at least %.1f GB are to be written into '%s', where %.1f GB are free", r->wanted / 1e9,
-                   r->folder, r->free / 1e9);
+    return err_set(e, ERR_IO, "at least %.0f MB are to be written into '%s', where %.0f MB are free", r->wanted / 1e6,
+                   r->folder, r->free / 1e6);
 }
 
 /* Refuses what the disk has no room for: the output, and beside it what does not fit into memory. */

@@ -55,11 +55,7 @@ int spool_reserve(struct spool *s, size_t n, struct spool_piece *p, struct err *
 
 int spool_write(const struct spool *s, const struct spool_piece *p, const void *bytes, struct err *e)
 {
-    int rc = spill_write(&s->file[p->file], p->at, bytes, p->n, e);
-
-    if (rc < 0)
-        err_wrap(e, "documents are put aside (TMPDIR chooses the place)");
-    return rc;
+    return spill_write(&s->file[p->file], p->at, bytes, p->n, e);
 }
 
 uint64_t spool_size(const struct spool *s)

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/file_group.h"
 #include "base/rng.h"
+#include "base/spill.h"
 #include "tests/temp_folder.h"
 
 /* Temporary files that name has in its folder. */
@@ -117,11 +118,13 @@ static void a_full_disk_is_told_and_leaves_nothing(void **s)
 {
     static const char *const names[] = {"full", "full.gz", "full.zst"};
     struct rlimit old, small;
+    struct spill aside;
     struct buf text = {0};
     struct rng_mt r;
     struct file_out *o;
     struct stat st;
     struct err e;
+    char want[600];
     int rc;
 
     (void)s;
@@ -158,6 +161,15 @@ static void a_full_disk_is_told_and_leaves_nothing(void **s)
     }
     for (int i = 0; i < 3; i++)
         assert_int_equal(parts(names[i]), 0);
+    /* What has no name is told by its folder. */
+    setrlimit(RLIMIT_FSIZE, &small);
+    assert_int_equal(spill_open(&aside, at("."), 1 << 10, &e), 0);
+    rc = spill_put(&aside, text.p, text.n, &e);
+    setrlimit(RLIMIT_FSIZE, &old);
+    spill_close(&aside);
+    assert_int_equal(rc, ERR_IO);
+    snprintf(want, sizeof want, "cannot write a temporary file in '%.*s': ", (int)strlen(at(".")) - 2, at("."));
+    assert_memory_equal(e.msg, want, strlen(want));
     buf_free(&text);
 }
 
