@@ -120,8 +120,8 @@ int file_write(struct file_out *f, const void *p, size_t n, struct err *e);
 int file_create_stored(struct file_out **f, const char *path, struct err *e);
 int file_put_file(struct file_out *f, const char *from, struct err *e);
 /* Publishes the file `from` as path as well, with no byte copied: the two are one file then.  1; 0 when it has to be copied
- * (another file system, or path is written in place). */
-int file_publish_link(const char *from, const char *path, struct err *e);
+ * (another file system, or path is written in place).  sync: its folder is synced, and so what was published there before. */
+int file_publish_link(const char *from, const char *path, bool sync, struct err *e);
 /* Writes out and fsyncs everything; nothing can follow but file_commit(), which then
  * only renames: for several files that must appear together. */
 int file_flush(struct file_out *f, struct err *e);
@@ -161,8 +161,11 @@ int file_read_rest(struct file_in *f, size_t max, struct buf *b, struct err *e);
 int file_read_all(const char *path, size_t max, struct buf *b, struct err *e);
 /* Writes path atomically; NULL: to standard output, where tool_end finds what failed. */
 int file_write_all(const char *path, struct span s, struct err *e);
-/* fsyncs the folder that holds path, so that a rename in it lasts. */
+/* fsyncs the folder that holds path, so that a rename in it lasts; the file itself; and whatever its file system has still to
+ * write, for many files at once. */
 int file_sync_parent(const char *path, struct err *e);
+int file_sync_path(const char *path, struct err *e);
+int file_sync_disk(const char *path, struct err *e);
 
 /* A descriptor of an empty file without a name: made as START.XXXXXX, so in the folder of
  * start, and gone once it is closed, however the program ends.  ERR_IO. */

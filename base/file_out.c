@@ -663,10 +663,10 @@ static int publish_link(struct file_out *f, const char *from, const struct stat 
         rc = failed_sys(f, e, "create");
     unlink(f->temp); /* there still when both names were the same file already */
     live_drop(f);
-    return rc == 1 && file_sync_parent(f->final, e) < 0 ? ERR_IO : rc;
+    return rc;
 }
 
-int file_publish_link(const char *from, const char *path, struct err *e)
+int file_publish_link(const char *from, const char *path, bool sync, struct err *e)
 {
     struct file_out f = {.fd = -1, .claim = -1, .final = s3_is_address(path) ? NULL : file_resolve(path)};
     union { const char *in; char *out; } name = {path};
@@ -677,6 +677,8 @@ int file_publish_link(const char *from, const char *path, struct err *e)
     f.name = name.out;
     if (f.final && !(there && (!S_ISREG(st.st_mode) || standard_fd(&st) >= 0 || eaccess(path, W_OK) < 0)))
         rc = publish_link(&f, from, there ? &st : NULL, e);
+    if (rc == 1 && sync && file_sync_parent(f.final, e) < 0)
+        rc = ERR_IO;
     close_fd(&f.claim);
     free(f.temp);
     free(f.final);
@@ -832,16 +834,31 @@ uint64_t file_out_tell(const struct file_out *f)
     return f->told;
 }
 
-int file_sync_parent(const char *path, struct err *e)
+static int sync_at(const char *path, int flags, int (*sync)(int fd), const char *what, struct err *e)
 {
-    char folder[PATH_MAX];
-    int fd, rc = 0;
+    int fd = open(path, flags | O_RDONLY | O_CLOEXEC), rc = 0;
 
-    snprintf(folder, sizeof folder, "%s", path);
-    fd = open(dirname(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 || sync_fd(fd) < 0)
-        rc = err_sys(e, ERR_IO, "cannot sync the folder of '%s'", path);
+    if (fd < 0 || sync(fd) < 0)
+        rc = err_sys(e, ERR_IO, "cannot sync %s'%s'", what, path);
     if (fd >= 0)
         close(fd);
     return rc;
+}
+
+int file_sync_parent(const char *path, struct err *e)
+{
+    char folder[PATH_MAX];
+
+    snprintf(folder, sizeof folder, "%s", path);
+    return sync_at(dirname(folder), O_DIRECTORY, sync_fd, "the folder ", e);
+}
+
+int file_sync_path(const char *path, struct err *e)
+{
+    return sync_at(path, 0, sync_fd, "", e);
+}
+
+int file_sync_disk(const char *path, struct err *e)
+{
+    return sync_at(path, 0, syncfs, "the file system of ", e);
 }

@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/node.h"
 #include "pipelines/answers.h"
 #include "pipelines/work.h"
 
-enum { BATCH_BLOCK = 1 << 20 }; /* larger blocks than a pipe's: nobody waits for the first */
+/* BATCH_BLOCK: larger blocks than a pipe's, as nobody waits for the first.  SETTLE: seconds for which a part that is through waits
+ * for others, as a disk takes as long to make one of a few kilobytes last as hundreds. */
+enum { BATCH_BLOCK = 1 << 20, SETTLE = 2 };
 
 /* ---- files that grow ---- */
 
@@ -64,11 +67,13 @@ static int grow_sync(struct growing *g, struct err *e)
     return 0;
 }
 
-static void grow_close(struct growing *g)
+/* A network's file system tells here what it could not write. */
+static int grow_close(struct growing *g, struct err *e)
 {
-    if (g->fd >= 0)
-        close(g->fd);
+    int fd = g->fd;
+
     g->fd = -1;
+    return fd >= 0 && close(fd) < 0 ? err_sys(e, ERR_IO, "cannot write '%s'", g->path) : 0;
 }
 
 /* ---- a part ---- */
@@ -93,6 +98,8 @@ struct runner {
     int n_out;
     struct arena kept;       /* names of the files that it reads */
     FILE *answers;
+    int *ended, n_ended;     /* parts that are through and wait to be settled, */
+    double ended_since;      /*   the first of them since then */
     struct part_counts before; /* own: what the stages said when the part began; */
     struct part_counts counts; /*   of the part: flows, own up to its last rest */
 };
@@ -308,47 +315,86 @@ static int put_state(struct buf *b, const struct runner *r, const struct part_co
     return buf_puts(b, "}\n");
 }
 
-/* The state at the end of a part becomes what says that it is done: there is never both. */
-static int end(const struct runner *r, const char *state, struct err *e)
-{
-    char path[4096];
-
-    work_part(r->c->plan, r->pass->number, r->input, WORK_DONE, path);
-    if (rename(state, path) < 0)
-        return err_sys(e, ERR_IO, "cannot write '%s'", path);
-    return file_sync_parent(path, e);
-}
-
-/* Everything so far is made to last. */
-static int rest(struct runner *r, bool done, struct err *e)
+static int state_now(struct runner *r, struct buf *b, struct err *e)
 {
     struct part_counts sum;
-    struct buf b = {0};
-    char path[4096];
     int rc = 0;
 
-    for (int i = 0; i < r->n_files; i++)
-        TRY(grow_sync(&r->file[i].g, e));
     if (part_counts_init(&sum, r->c->plan) < 0)
         rc = err_set(e, ERR_NOMEM, "out of memory for counts");
     if (rc == 0)
         rc = count_own(r, &sum, e);
-    if (rc == 0 && put_state(&b, r, &sum) < 0)
+    if (rc == 0 && put_state(b, r, &sum) < 0)
         rc = err_set(e, ERR_NOMEM, "out of memory for counts");
+    part_counts_free(&sum);
+    return rc;
+}
+
+/* Everything of the part so far is made to last. */
+static int rest(struct runner *r, struct err *e)
+{
+    struct buf b = {0};
+    char path[4096];
+    int rc;
+
+    for (int i = 0; i < r->n_files; i++)
+        TRY(grow_sync(&r->file[i].g, e));
+    rc = state_now(r, &b, e);
     work_part(r->c->plan, r->pass->number, r->input, WORK_STATE, path);
     if (rc == 0)
         rc = file_write_all(path, buf_span(&b), e);
-    if (rc == 0 && done)
-        rc = end(r, path, e);
-    part_counts_free(&sum);
     buf_free(&b);
     return rc;
 }
 
+/* The part is through: its files are written, its state as WORK_ENDED, and wait for settle(). */
+static int end(struct runner *r, struct err *e)
+{
+    struct growing g = {.fd = -1};
+    struct buf b = {0};
+    int rc = 0;
+
+    for (int i = 0; i < r->n_files && rc == 0; i++)
+        rc = grow_close(&r->file[i].g, e);
+    if (rc == 0)
+        rc = state_now(r, &b, e);
+    work_part(r->c->plan, r->pass->number, r->input, WORK_ENDED, g.path);
+    if (rc == 0)
+        rc = grow_open(&g, 0, e);
+    if (rc == 0)
+        rc = grow_put(&g, buf_span(&b), e);
+    if (grow_close(&g, e) < 0)
+        rc = e->code;
+    buf_free(&b);
+    if (rc == 0 && !r->n_ended)
+        r->ended_since = log_seconds();
+    if (rc == 0)
+        r->ended[r->n_ended++] = r->input;
+    return rc;
+}
+
+/* What the parts that have ended wrote is made to last: of one its files, for several all that the disk has not written yet. */
+static int sync_ended(const struct runner *r, struct err *e)
+{
+    const struct plan *p = r->c->plan;
+    const int pass = r->pass->number, input = r->ended[0];
+    char path[4096];
+
+    work_part(p, pass, input, WORK_ENDED, path);
+    if (r->n_ended > 1)
+        return file_sync_disk(path, e);
+    TRY(file_sync_path(path, e));
+    for (int i = 0; i < r->n_files; i++)
+        TRY(file_sync_path(r->file[i].g.path, e));
+    return 0;
+}
+
 static void close_part(struct runner *r)
 {
+    struct err e;
+
     for (int i = 0; i < r->n_files; i++)
-        grow_close(&r->file[i].g);
+        grow_close(&r->file[i].g, &e);
     if (r->answers)
         fclose(r->answers);
     r->answers = NULL;
@@ -356,19 +402,43 @@ static void close_part(struct runner *r)
     r->feed = closed_feed(r);
 }
 
-/* What the part read, now that nobody needs it again, unless it is to be kept. */
-static void remove_read(const struct runner *r)
+/* What a part read, now that nobody needs it again, unless it is to be kept. */
+static void remove_read(const struct runner *r, int input)
 {
     static const enum work_file files[] = {WORK_NOTES, WORK_ANSWERS};
     const struct plan *p = r->c->plan;
     char path[4096];
 
-    for (int k = 0; !work_reads_kept(r->pass) && work_reads(p, r->pass, r->input, k, path); k++)
+    for (int k = 0; !work_reads_kept(r->pass) && work_reads(p, r->pass, input, k, path); k++)
         unlink(path);
     for (size_t i = 0; i < sizeof files / sizeof *files && r->pass->judged; i++) {
-        work_part(p, r->pass->number - 1, r->input, files[i], path);
+        work_part(p, r->pass->number - 1, input, files[i], path);
         unlink(path);
     }
+}
+
+/* The parts that have ended are done: they last, and their states are called so (a part never has both a state and that). */
+static int settle(struct runner *r, struct err *e)
+{
+    const struct plan *p = r->c->plan;
+    const int pass = r->pass->number;
+    char ended[4096], state[4096], done[4096];
+
+    if (!r->n_ended)
+        return 0;
+    TRY(sync_ended(r, e));
+    for (int i = 0; i < r->n_ended; i++) {
+        work_part(p, pass, r->ended[i], WORK_ENDED, ended);
+        work_part(p, pass, r->ended[i], WORK_STATE, state);
+        work_part(p, pass, r->ended[i], WORK_DONE, done);
+        if (rename(ended, state) < 0 || rename(state, done) < 0)
+            return err_sys(e, ERR_IO, "cannot write '%s'", done);
+    }
+    TRY(file_sync_parent(done, e));
+    for (int i = 0; i < r->n_ended; i++)
+        remove_read(r, r->ended[i]);
+    r->n_ended = 0;
+    return 0;
 }
 
 /* Bytes that were written so far for passes to come, or for the output. */
@@ -398,14 +468,14 @@ static int run_one(struct runner *r, struct err *e)
     if (rc == 0)
         do {
             rc = pass_run(r->engine, r->c->checkpoint, e);
-            if (rc >= 0 && rest(r, rc == 0, e) < 0)
+            if (rc > 0 && (settle(r, e) < 0 || rest(r, e) < 0))
                 rc = e->code;
         } while (rc > 0);
+    if (rc == 0)
+        rc = end(r, e);
     plan_progress_input_end(r->c->progress, &r->counts.flows, bytes_kept(r));
     close_part(r);
-    if (rc == 0)
-        remove_read(r);
-    return rc;
+    return rc == 0 && log_seconds() - r->ended_since >= SETTLE ? settle(r, e) : rc;
 }
 
 static int open_engine(struct runner *r, struct err *e)
@@ -442,13 +512,16 @@ static int open_runner(struct runner *r, struct err *e)
 
 int part_run(const struct part_conf *c, const struct plan_pass *pass, const int *input, int n, struct err *e)
 {
-    struct runner r = {.c = c, .pass = pass};
-    int rc = open_runner(&r, e);
+    struct runner r = {.c = c, .pass = pass, .ended = malloc(((size_t)n + 1) * sizeof *r.ended)};
+    struct err other;
+    int rc = r.ended ? open_runner(&r, e) : err_set(e, ERR_NOMEM, "out of memory for parts");
 
     for (int i = 0; i < n && rc == 0; i++) {
         r.input = input[i];
         rc = run_one(&r, e);
     }
+    if (settle(&r, rc == 0 ? e : &other) < 0 && rc == 0)
+        rc = e->code;
     close_part(&r);
     pass_close(r.engine);
     if (r.source.ops)
@@ -456,6 +529,7 @@ int part_run(const struct part_conf *c, const struct plan_pass *pass, const int 
     part_counts_free(&r.before);
     part_counts_free(&r.counts);
     arena_free(&r.kept);
+    free(r.ended);
     free(r.file);
     free(r.out);
     return rc;

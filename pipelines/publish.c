@@ -61,8 +61,9 @@ static int put_lines(struct file_out *out, const char *path, struct err *e)
     return (int)n;
 }
 
-/* Makes `name` of the pieces one after the other, whole or not at all; a single one is linked, if it is what the name says. */
-static int join(const char *name, const struct pieces *x, struct err *e)
+/* Makes `name` of the pieces one after the other, whole or not at all; a single one is linked, if it is what the name says.  Of many
+ * in a folder the last one makes sure that all stay. */
+static int join(const char *name, const struct pieces *x, bool last, struct err *e)
 {
     bool lines = file_codec_by_name(name) == FILE_PARQUET;
     struct file_out *out;
@@ -73,7 +74,7 @@ static int join(const char *name, const struct pieces *x, struct err *e)
         return file_write_all(name, (struct span){0}, e); /* compressed, it takes some bytes */
     if (x->n == 1 && !lines) {
         name_piece(x, 0, path);
-        rc = file_publish_link(path, name, e);
+        rc = file_publish_link(path, name, last, e);
         if (rc != 0)
             return rc < 0 ? rc : 0;
     }
@@ -88,13 +89,17 @@ static int join(const char *name, const struct pieces *x, struct err *e)
     return rc;
 }
 
-static int join_docs(const struct plan *p, const struct plan_branch *b, int first, int n, struct err *e)
+/* The output of a branch: one file, or one for each input. */
+static int join_docs(const struct plan *p, const struct plan_branch *b, struct err *e)
 {
-    const struct pieces x = {p, b, first, n};
+    int n = plan_to_folder(b) ? 1 : p->n_inputs;
     char name[4096];
 
-    plan_output_name(b, first, name);
-    return join(name, &x, e);
+    for (int i = 0; i < p->n_inputs; i += n) {
+        plan_output_name(b, i, name);
+        TRY(join(name, &(struct pieces){p, b, i, n}, i + n == p->n_inputs, e));
+    }
+    return 0;
 }
 
 static int join_outputs(const struct plan *p, struct err *e)
@@ -102,15 +107,10 @@ static int join_outputs(const struct plan *p, struct err *e)
     const struct pieces rejects = {p, NULL, 0, (int64_t)p->n_passes * p->n_inputs};
 
     if (p->rejects)
-        TRY(join(p->rejects, &rejects, e));
-    for (int k = 0; k < p->n_branches; k++) {
-        const struct plan_branch *b = &p->branch[k];
-
-        if (b->output && !plan_to_folder(b))
-            TRY(join_docs(p, b, 0, p->n_inputs, e));
-        for (int i = 0; b->output && plan_to_folder(b) && i < p->n_inputs; i++)
-            TRY(join_docs(p, b, i, 1, e));
-    }
+        TRY(join(p->rejects, &rejects, true, e));
+    for (int k = 0; k < p->n_branches; k++)
+        if (p->branch[k].output)
+            TRY(join_docs(p, &p->branch[k], e));
     return 0;
 }
 

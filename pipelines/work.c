@@ -22,7 +22,7 @@ static int name_part(const struct plan *p, int pass, int input, char path[4096])
 
 void work_part(const struct plan *p, int pass, int input, enum work_file f, char path[4096])
 {
-    static const char *const ending[] = {"notes", "rejects", "state", "done", "answers"};
+    static const char *const ending[] = {"notes", "rejects", "state", "ended", "done", "answers"};
     int n = name_part(p, pass, input, path);
 
     if (n < 4096)
@@ -117,7 +117,8 @@ static bool is_own(const char *name)
 {
     static const char *const own[] = {"plan", "plan.[0-9]*", "finished", "[0-9]*.decided", "[0-9]*.[0-9]*.docs",
                                       "[0-9]*.[0-9]*.docs.[0-9]*", "[0-9]*.[0-9]*.notes", "[0-9]*.[0-9]*.rejects",
-                                      "[0-9]*.[0-9]*.state", "[0-9]*.[0-9]*.done", "[0-9]*.[0-9]*.answers", "[0-9]*.messages.*",
+                                      "[0-9]*.[0-9]*.state", "[0-9]*.[0-9]*.ended", "[0-9]*.[0-9]*.done",
+                                      "[0-9]*.[0-9]*.answers", "[0-9]*.messages.*",
                                       ".plan*.part", ".finished*.part", ".[0-9]*.part"};
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)

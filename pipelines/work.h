@@ -10,7 +10,7 @@
 #include "pipelines/plan.h"
 #include "pipelines/work_lock.h"
 
-enum work_file { WORK_NOTES, WORK_REJECTS, WORK_STATE, WORK_DONE, WORK_ANSWERS };
+enum work_file { WORK_NOTES, WORK_REJECTS, WORK_STATE, WORK_ENDED, WORK_DONE, WORK_ANSWERS };
 /* The name of a part's file, into path; and of its documents: of what it gives, number `out`. */
 void work_part(const struct plan *p, int pass, int input, enum work_file f, char path[4096]);
 void work_docs(const struct plan *p, int pass, int input, int out, char path[4096]);

@@ -307,7 +307,7 @@ static void another_writer_is_seen_by_each_output(void **s)
     assert_int_equal(c, 'y');
     assert_int_equal(file_create(&o, at("other's"), 0, &e), ERR_IO);
     assert_non_null(strstr(e.msg, "another process"));
-    assert_int_equal(file_publish_link(at("first"), at("other's"), &e), ERR_IO);
+    assert_int_equal(file_publish_link(at("first"), at("other's"), true, &e), ERR_IO);
     assert_non_null(strstr(e.msg, "another process"));
     assert_int_equal(file_write_all(at("ours"), span_of("x"), &e), 0);
     close(end[1]);
