@@ -64,19 +64,14 @@ static int add_merges(struct tokenizer *t, const struct ranks_later *x, struct e
     return rc;
 }
 
-static int add_pieces(struct tokenizer *t, struct err *e)
-{
-    for (uint32_t id = 0; id < t->vocab.n; id++)
-        if (!vocab_is_added(&t->vocab, id))
-            TRY(unigram_add_piece(&t->rules->unigram, id, vocab_get(&t->vocab, id), e));
-    return 0;
-}
-
 static int derive(struct tokenizer *t, const struct ranks_later *x, struct err *e)
 {
     if (t->rules && t->rules->model == MODEL_UNIGRAM)
-        return add_pieces(t, e);
-    TRY(x->made ? add_merges(t, x, e) : bpe_add_ranks(&t->bpe, &t->vocab, e));
+        return unigram_add_pieces(&t->rules->unigram, &t->vocab, e);
+    if (t->rules && t->rules->sentencepiece)
+        TRY(chars_make(&t->rules->chars, &t->bpe, &t->vocab, true, e));
+    else
+        TRY(x->made ? add_merges(t, x, e) : bpe_add_ranks(&t->bpe, &t->vocab, e));
     TRY(bpe_finish(&t->bpe, &t->vocab, e));
     return t->whole_first ? bpe_check_cuts(&t->bpe, &t->vocab, e) : 0;
 }
@@ -138,13 +133,22 @@ static uint32_t join(const struct tokenizer *t, uint32_t left, uint32_t right, u
     return found < 0 ? BPE_NO_RANK : (uint32_t)found;
 }
 
-void ranks_join_word(const struct tokenizer *t, struct bpe_word *w)
+/* The same for two symbols of a word. */
+static uint32_t join_symbols(const struct tokenizer *t, const struct bpe_word *w, uint32_t left, uint32_t right, uint32_t *id)
 {
-    uint32_t rank[BPE_SHORT], id[BPE_SHORT]; /* of each token and the next one together */
+    if (t->rules && t->rules->sentencepiece)
+        return chars_join_places(&t->rules->chars, &t->vocab, w, left, right, id);
+    return join(t, left, right, id);
+}
+
+/* Joins the `count` symbols in w's ids as far as they can be. */
+static void join_word(const struct tokenizer *t, struct bpe_word *w)
+{
+    uint32_t rank[BPE_SHORT], id[BPE_SHORT]; /* of each symbol and the next one together */
     size_t n = w->count, low;
 
     for (size_t i = 0; i + 1 < n; i++)
-        rank[i] = join(t, w->ids[i], w->ids[i + 1], &id[i]);
+        rank[i] = join_symbols(t, w, w->ids[i], w->ids[i + 1], &id[i]);
     for (; n > 1; n--) {
         low = 0;
         for (size_t i = 1; i + 1 < n; i++)
@@ -156,17 +160,27 @@ void ranks_join_word(const struct tokenizer *t, struct bpe_word *w)
         memmove(rank + low, rank + low + 1, (n - low - 2) * sizeof *rank);
         memmove(id + low, id + low + 1, (n - low - 2) * sizeof *id);
         if (low + 2 < n)
-            rank[low] = join(t, w->ids[low], w->ids[low + 1], &id[low]);
+            rank[low] = join_symbols(t, w, w->ids[low], w->ids[low + 1], &id[low]);
         if (low)
-            rank[low - 1] = join(t, w->ids[low - 1], w->ids[low], &id[low - 1]);
+            rank[low - 1] = join_symbols(t, w, w->ids[low - 1], w->ids[low], &id[low - 1]);
     }
     w->count = (uint32_t)n;
 }
 
 void ranks_encode_word(const struct tokenizer *t, struct bpe_word *w)
 {
-    for (uint32_t i = 0; i < w->n; i++)
+    const struct chars *chars = t->rules && t->rules->model == MODEL_CHARS ? &t->rules->chars : NULL;
+
+    if (chars && chars->sentencepiece) {
+        chars_begin_places(chars, w);
+        join_word(t, w);
+        chars_end_places(chars, &t->vocab, w);
+        return;
+    }
+    if (chars)
+        chars_begin_word(chars, &t->vocab, w);
+    for (uint32_t i = 0; i < w->n && !chars; i++)
         w->ids[i] = t->bpe.byte_id[w->p[i]];
-    w->count = w->n;
-    ranks_join_word(t, w);
+    w->count = chars ? w->count : w->n;
+    join_word(t, w);
 }

@@ -20,9 +20,8 @@ void ranks_later_free(struct ranks_later *x);
 
 /* True if all that t needs (pairs, a trie) is there. */
 bool ranks_derived(const struct tokenizer *t);
-/* A word of 1 to BPE_SHORT bytes that all have tokens, without any pairs: as bpe_encode_words, but much slower. */
+/* A word of 1 to BPE_SHORT bytes without any pairs: as bpe_encode_words (all its bytes have tokens) or chars_encode_words, but
+ * much slower. */
 void ranks_encode_word(const struct tokenizer *t, struct bpe_word *w);
-/* The same from its `count` symbols in its ids on, which are all tokens: as bpe_merge_words. */
-void ranks_join_word(const struct tokenizer *t, struct bpe_word *w);
 
 #endif
