@@ -272,7 +272,7 @@ static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
     unigram_finish(u, &t->vocab, find_mark(t));
     if (u->longest > UNIGRAM_SHORT || t->vocab.bytes.n >= TRIE_NODES_MAX)
         return unigram_add_pieces(u, &t->vocab, e);
-    return ranks_later_begin(t, 0, NULL, e);
+    return ranks_later_begin(t, 0, NULL, NULL, e);
 }
 
 /* BPE; or characters, which are BPE without a pair. */
@@ -309,7 +309,7 @@ static int make_bpe(struct tokenizer *t, struct spm *m, struct err *e)
     m->scores = NULL;
     t->rules->joins = m->byte_fallback;
     word_marks_find(&t->rules->marks, &t->vocab, find_mark(t) >= 0, m->byte_fallback);
-    return later ? ranks_later_begin(t, 0, NULL, e) : chars_make(c, &t->bpe, &t->vocab, joins, e);
+    return later ? ranks_later_begin(t, 0, NULL, NULL, e) : chars_make(c, &t->bpe, &t->vocab, joins, e);
 }
 
 /* Control pieces, which are found in text only when special tokens are asked for; and what stays as it is. */
