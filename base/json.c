@@ -305,17 +305,23 @@ int json_rows_number(const struct json_rows *r, size_t token, struct span *s, st
     return valid_number(*s) ? 0 : bad(r->at[token], "a bad number", e);
 }
 
-/* Makes r->plain and r->plain_end hold a token's begin, and end at the first backslash from there on. */
-static void find_plain(struct json_rows *r, const char *p)
+/* Makes r->plain and r->plain_end hold a token, or as much of it as comes before a backslash, and what there is before the next
+ * backslash, but no more than is still in the cache when it is read.  Tokens may come from the last one to the first. */
+static void find_plain(struct json_rows *r, struct span raw)
 {
-    const char *end = p < r->plain ? r->plain : r->text + r->at[r->n * r->width - 1], *found;
+    enum { LOOK_AHEAD = 16 << 10 };
+    const char *end = r->text + r->at[r->n * r->width - 1], *found;
+    size_t most = raw.n > LOOK_AHEAD ? raw.n : LOOK_AHEAD;
+    bool before = raw.p < r->plain && (size_t)(r->plain - raw.p) <= most;
 
-    if (p >= r->plain && p < r->plain_end)
-        return;
-    found = memchr(p, '\\', (size_t)(end - p));
-    if (found || p > r->plain)
+    if (before)
+        end = r->plain;
+    else if ((size_t)(end - raw.p) > most)
+        end = raw.p + most;
+    found = memchr(raw.p, '\\', (size_t)(end - raw.p));
+    if (found || !before)
         r->plain_end = found ? found : end;
-    r->plain = p;
+    r->plain = raw.p;
 }
 
 int json_rows_string_slowly(struct json_rows *r, size_t token, struct buf *room, struct span *s, struct err *e)
@@ -324,7 +330,7 @@ int json_rows_string_slowly(struct json_rows *r, size_t token, struct buf *room,
 
     if (raw.n < 2 || raw.p[raw.n - 1] != '"')
         return bad(r->at[token], "a string does not end", e);
-    find_plain(r, raw.p);
+    find_plain(r, raw);
     if (raw.p + raw.n <= r->plain_end)
         return 0;
     if (bad_escape(raw) >= 0)

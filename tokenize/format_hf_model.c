@@ -96,7 +96,7 @@ static int read_later(struct tokenizer *t, struct row_reader *rows, bool mapped,
 {
     struct merge_notes notes = {0};
     struct span left, right;
-    int rc = 1;
+    int rc = !rows->items; /* a tree is for what is unusual or wrong */
 
     for (size_t i = 0; i < rows->n && rc > 0; i++) {
         if ((rc = read_merge(rows, i, mapped, bytes, &left, &right, e)) == 0)

@@ -129,8 +129,8 @@ int chars_finish(struct chars *c, const struct vocab *v, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
     for (uint32_t cp = 0; cp < 65536; cp++) {
         char s[4];
-        size_t n = cp >= 0xD800 && cp < 0xE000 ? 0 : (size_t)utf8_put(s, cp);
-        int64_t id = n && c->sentencepiece ? trie_find(&c->symbols, s, n) : -1;
+        bool none = !c->sentencepiece || (cp >= 0xD800 && cp < 0xE000);
+        int64_t id = none ? -1 : trie_find(&c->symbols, s, (size_t)utf8_put(s, cp));
         c->bmp[cp] = id < 0 ? OTHER : (uint32_t)id;
     }
     for (uint32_t id = 0; id < v->n && !c->sentencepiece; id++) {

@@ -66,6 +66,20 @@ static int64_t find_joined(struct merge_notes *m, const struct vocab *v, struct 
     return vocab_find(v, buf_span(&m->joined));
 }
 
+/* Whether the merge of a token whose first one has so many bytes is among those noted, with which it is then; other: the token is
+ * another than the one before. */
+static inline bool note_length(uint64_t noted[4], bool other, uint8_t left)
+{
+    uint64_t bit = (uint64_t)1 << left % 64, *word = &noted[left / 64];
+    bool there;
+
+    if (other)
+        memset(noted, 0, 4 * sizeof *noted);
+    there = *word & bit;
+    *word |= bit;
+    return there;
+}
+
 int merge_notes_put(struct merge_notes *m, const struct tokenizer *t, struct span left, struct span right, struct err *e)
 {
     const struct vocab *v = &t->vocab;
@@ -83,6 +97,7 @@ int merge_notes_put(struct merge_notes *m, const struct tokenizer *t, struct spa
     if (id < VOCAB_NONE || buf_put(&m->made, &made, sizeof made) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for merges");
     m->unordered |= id < m->last;
+    m->twins |= note_length(m->lengths, id != m->last, (uint8_t)left.n);
     m->last = (uint32_t)id;
     m->asked[n % MERGE_NOTES_AHEAD][0] = vocab_ask(v, left);
     m->asked[n % MERGE_NOTES_AHEAD][1] = vocab_ask(v, right);
@@ -116,16 +131,11 @@ static int sort_merges(const uint32_t *made, uint32_t n, uint32_t tokens, uint32
 /* Whether a pair is there twice among n merges in order. */
 static bool has_twins(const uint32_t *made, uint32_t n)
 {
-    uint64_t seen[4] = {0}; /* of a token: lengths of first ones */
+    uint64_t lengths[4] = {0};
 
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t bit = (uint64_t)1 << made[i] % 64, *word = &seen[made[i] / 64 % 4];
-        if (i && made[i] >> 8 != made[i - 1] >> 8)
-            memset(seen, 0, sizeof seen);
-        if (*word & bit)
+    for (uint32_t i = 0; i < n; i++)
+        if (note_length(lengths, i && made[i] >> 8 != made[i - 1] >> 8, (uint8_t)made[i]))
             return true;
-        *word |= bit;
-    }
     return false;
 }
 
@@ -139,7 +149,7 @@ int merge_notes_end(struct merge_notes *m, struct tokenizer *t, struct err *e)
             return 0;
     if (m->unordered)
         rc = sort_merges(made, n, t->vocab.n, &sorted, &rank, e);
-    if (rc < 0 || !n || has_twins(sorted ? sorted : made, n)) {
+    if (rc < 0 || !n || m->twins || (sorted && has_twins(sorted, n))) {
         free(sorted);
         free(rank);
         return rc;

@@ -30,7 +30,8 @@ enum { MERGE_NOTES_AHEAD = 32 };
 struct merge_notes {
     struct buf made, joined; /* as above; the bytes of a token */
     uint32_t last;           /* what the last one makes */
-    bool unordered;
+    bool unordered, twins;   /* the tokens made; a pair came twice */
+    uint64_t lengths[4];     /* bits: bytes of first ones of the last token's merges */
     uint64_t asked[MERGE_NOTES_AHEAD][2];
 };
 /* The next merge, of two tokens by their bytes: 1; 0: they cannot wait, be it that a token is missing; ERR_NOMEM. */

@@ -122,7 +122,7 @@ int vocab_reserve(struct vocab *v, uint32_t n, struct err *e)
     if ((size_t)n * sizeof(struct vocab_entry) > v->entries.cap &&
         buf_reserve_large(&v->entries, (size_t)n * sizeof(struct vocab_entry) - v->entries.n) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
-    while (size < n * 2)
+    while (size < n + n / 2)
         size *= 2;
     return v->slots && size == v->mask + 1 ? 0 : grow_table(v, size, e);
 }
