@@ -294,7 +294,8 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
     u->fuse_unknown = true;
     u->byte_fallback = node_bool(m, "byte_fallback", false);
     chars_set_bytes(u->byte_id, &t->vocab);
-    later = !t->vocab.twins && u->longest <= UNIGRAM_SHORT && t->vocab.bytes.n < TRIE_NODES_MAX; /* of twins the later ones count */
+    /* Of twins the later ones count. */
+    later = !t->vocab.twins && u->longest <= UNIGRAM_SHORT && t->vocab.bytes.n < TRIE_NODES_MAX;
     if (!later)
         TRY(unigram_add_pieces(u, &t->vocab, e));
     unigram_finish(u, &t->vocab, later ? vocab_find(&t->vocab, span_of(SPACE_MARK)) : trie_find(&u->trie, SPACE_MARK, 3));

@@ -298,7 +298,7 @@ static int make_bpe(struct tokenizer *t, struct spm *m, struct err *e)
         if (type == USER_DEFINED)
             TRY(trie_add(&c->user, s, (int32_t)id, e));
         any |= text;
-        later &= text || (size_t)utf8_next(s.p, s.p + s.n, &cp) < s.n; /* a character alone, it depends on other pieces what it is */
+        later &= text || (size_t)utf8_next(s.p, s.p + s.n, &cp) < s.n; /* else other pieces say what it is */
         if (!text)
             m->scores[id] = NAN;
     }

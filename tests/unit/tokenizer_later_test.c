@@ -87,9 +87,10 @@ static void files_give_the_same_before_and_after(void **state)
     static const struct {
         const char *path, *pattern;
         bool waits;
-    } files[] = {{AT "spm_bpe_suffix.model", NULL, true}, {AT "spm_bpe_user.model", NULL, true}, {AT "spm_llama.model", NULL, true},
-                 {AT "spm_chars.model", NULL, false}, {AT "spm_unigram.model", NULL, true}, {AT "spm_unigram_free.model", NULL, true},
-                 {AT "spm_unigram_user.model", NULL, true}, {AT "tekken.json", NULL, true}, {AT "vocab.json", NULL, true},
+    } files[] = {{AT "spm_bpe_suffix.model", NULL, true}, {AT "spm_bpe_user.model", NULL, true},
+                 {AT "spm_llama.model", NULL, true}, {AT "spm_chars.model", NULL, false}, {AT "spm_unigram.model", NULL, true},
+                 {AT "spm_unigram_free.model", NULL, true}, {AT "spm_unigram_user.model", NULL, true},
+                 {AT "tekken.json", NULL, true}, {AT "vocab.json", NULL, true},
                  {AT "ranks.tiktoken", "gpt2", true}, {AT "neox.json", NULL, true}, {AT "llama3.json", NULL, true}};
     struct buf text = {0};
     struct err e;
