@@ -245,14 +245,17 @@ int json_walk_next(struct json_walk *w, struct json_token *t, struct err *e)
 
 /* ---- rows ---- */
 
-/* What the tokens of an item are: '0' is a number, the comma may be the closing bracket. */
+/* What the tokens of an item are: '0' is a number, '?' a string or a word, the comma may be the closing bracket. */
 #define ROW_MEMBER "\":0,"
 #define ROW_STRING "\","
 #define ROW_NUMBER "[\",0],"
 #define ROW_STRINGS "[\",\"],"
+#define ROW_RANK "{\":0,\":\",\":?},"
 
 static inline bool is_token(char c, char want)
 {
+    if (want == '?')
+        return c == '"' || (c >= 'a' && c <= 'z');
     return want == '0' ? c == '-' || ascii_is_digit(c) : c == want;
 }
 
@@ -277,7 +280,7 @@ static inline __attribute__((always_inline)) size_t count_rows(const struct json
 
 bool json_walk_rows(struct json_walk *w, struct json_rows *r)
 {
-    *r = (struct json_rows){.text = w->text.p, .at = w->at + w->next};
+    *r = (struct json_rows){.text = w->text.p, .at = w->at + w->next, .plain = w->text.p, .plain_end = w->text.p};
     if (in_object(w)) {
         r->n = count_rows(w, ROW_MEMBER, r->width = sizeof ROW_MEMBER - 1);
     } else {
@@ -286,6 +289,8 @@ bool json_walk_rows(struct json_walk *w, struct json_rows *r)
             r->n = count_rows(w, ROW_STRINGS, r->width = sizeof ROW_STRINGS - 1);
         if (!r->n)
             r->n = count_rows(w, ROW_NUMBER, r->width = sizeof ROW_NUMBER - 1);
+        if (!r->n)
+            r->n = count_rows(w, ROW_RANK, r->width = sizeof ROW_RANK - 1);
     }
     if (!r->n)
         return false;
@@ -294,30 +299,39 @@ bool json_walk_rows(struct json_walk *w, struct json_rows *r)
     return true;
 }
 
-/* A token without the blanks behind it. */
-static struct span row_token(const struct json_rows *r, size_t token)
-{
-    const char *p = r->text + r->at[token], *end = r->text + r->at[token + 1];
-
-    while (end > p + 1 && is_blank(end[-1]))
-        end--;
-    return (struct span){p, (size_t)(end - p)};
-}
-
 int json_rows_number(const struct json_rows *r, size_t token, struct span *s, struct err *e)
 {
-    *s = row_token(r, token);
+    *s = json_rows_token(r, token);
     return valid_number(*s) ? 0 : bad(r->at[token], "a bad number", e);
 }
 
-int json_rows_string(const struct json_rows *r, size_t token, struct buf *room, struct span *s, struct err *e)
+/* Makes r->plain and r->plain_end hold a token, or as much of it as comes before a backslash, and what there is before the next
+ * backslash, but no more than is still in the cache when it is read.  Tokens may come from the last one to the first. */
+static void find_plain(struct json_rows *r, struct span raw)
 {
-    struct span raw = row_token(r, token);
+    enum { LOOK_AHEAD = 16 << 10 };
+    const char *end = r->text + r->at[r->n * r->width - 1], *found;
+    size_t most = raw.n > LOOK_AHEAD ? raw.n : LOOK_AHEAD;
+    bool before = raw.p < r->plain && (size_t)(r->plain - raw.p) <= most;
+
+    if (before)
+        end = r->plain;
+    else if ((size_t)(end - raw.p) > most)
+        end = raw.p + most;
+    found = memchr(raw.p, '\\', (size_t)(end - raw.p));
+    if (found || !before)
+        r->plain_end = found ? found : end;
+    r->plain = raw.p;
+}
+
+int json_rows_string_slowly(struct json_rows *r, size_t token, struct buf *room, struct span *s, struct err *e)
+{
+    struct span raw = json_rows_token(r, token);
 
     if (raw.n < 2 || raw.p[raw.n - 1] != '"')
         return bad(r->at[token], "a string does not end", e);
-    *s = (struct span){raw.p + 1, raw.n - 2};
-    if (!memchr(raw.p, '\\', raw.n))
+    find_plain(r, raw);
+    if (raw.p + raw.n <= r->plain_end)
         return 0;
     if (bad_escape(raw) >= 0)
         return bad(r->at[token], "a bad escape", e);

@@ -43,8 +43,8 @@ struct json_scanner;
  * bounded at 1,000, duplicate keys are errors; ERR_FORMAT says what and at which byte
  * when it is known.  An integer beyond 64 bits is a NUM. */
 int node_parse_json(struct arena *a, struct span text, struct node **root, struct err *e);
-/* The same, but the containers right under the key `in` of the root (NULL: the root itself) that are rows (json.h) are not
- * built, being large: each is a ROWS, which is good as long as text is and s is not used again. */
+/* The same, but the containers right under the key `in` of the root, or the root's own "vocab" (NULL: the root itself), that are
+ * rows (json.h) are not built, being large: each is a ROWS, which is good as long as text is and s is not used again. */
 int node_parse_json_rows(struct arena *a, struct json_scanner *s, struct span text, const char *in, struct node **root,
                          struct err *e);
 /* One YAML document (libyaml), core schema: plain null/true/false/integers/floats are

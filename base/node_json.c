@@ -68,14 +68,19 @@ static int add_scalar(struct parse *p, const struct json_token *t, struct err *e
     return 0;
 }
 
+/* Whether what comes next may be rows: right under the key `in` of the root, or the root's own "vocab". */
+static bool is_large(const struct node_builder *b, const char *in)
+{
+    return b->depth == 2 ? span_is(b->open[1]->key, in) : b->depth == 1 && b->has_key && span_is(b->key, "vocab");
+}
+
 /* The container that has just begun, as rows: 1; 0: it is to be built. */
 static int add_rows(struct parse *p, struct err *e)
 {
-    int depth = p->b.depth;
     struct json_rows rows, *kept;
     struct node *n;
 
-    if (!p->rows || (p->in ? depth != 2 || !span_is(p->b.open[1]->key, p->in) : depth != 0) || !json_walk_rows(&p->walk, &rows))
+    if (!p->rows || !(p->in ? is_large(&p->b, p->in) : p->b.depth == 0) || !json_walk_rows(&p->walk, &rows))
         return 0;
     n = node_add(&p->b, NODE_ROWS, 0);
     kept = arena_alloc(p->b.arena, sizeof *kept);

@@ -139,14 +139,8 @@ static int merge_words(struct encoder *enc, struct bpe_word *words, size_t n)
     for (size_t i = 0; i < n; i++)
         enc->merged += words[i].n;
     if (!ranks_derived(t) && enc->merged < BY_BYTES) {
-        for (size_t i = 0; i < n; i++) {
-            if (!chars) {
-                ranks_encode_word(t, &words[i]);
-                continue;
-            }
-            chars_begin_word(chars, &t->vocab, &words[i]);
-            ranks_join_word(t, &words[i]);
-        }
+        for (size_t i = 0; i < n; i++)
+            ranks_encode_word(t, &words[i]);
         return 0;
     }
     enc->merged = BY_BYTES;

@@ -147,6 +147,7 @@ int format_add_merge(struct tokenizer *t, struct span left, struct span right, s
     id = vocab_find_likely(&t->vocab, buf_span(scratch), t->likely);
     if (l < 0 || r < 0 || id < 0) {
         struct span s = l < 0 ? left : r < 0 ? right : buf_span(scratch);
+        t->lacks_token = true;
         return err_set(e, ERR_FORMAT, "merge %u needs the token '%.*s', which the vocabulary lacks", rank,
                        s.n > 100 ? 100 : (int)s.n, s.p);
     }

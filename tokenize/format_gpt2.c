@@ -30,9 +30,8 @@ static const char *read_simple_line(const char *p, const char *end, struct merge
     return p + 1;
 }
 
-/* A line of any kind. */
-static int read_line(struct tokenizer *t, struct span text, long line, uint32_t *rank, struct buf *parts,
-                     struct buf *scratch, struct err *e)
+/* A line of any kind: 1, its two tokens, which are in `parts`; 0: it is none. */
+static int read_line(struct span text, long line, struct buf *parts, struct span *left, struct span *right, struct err *e)
 {
     const char *gap;
     size_t cut;
@@ -52,8 +51,40 @@ static int read_line(struct tokenizer *t, struct span text, long line, uint32_t 
     cut = parts->n;
     if (format_unmap_bytes(text, parts) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for merges");
-    return format_add_merge(t, (struct span){parts->p, cut}, (struct span){parts->p + cut, parts->n - cut}, 0,
-                            (*rank)++, scratch, e);
+    *left = (struct span){parts->p, cut};
+    *right = (struct span){parts->p + cut, parts->n - cut};
+    return 1;
+}
+
+/* The line from p on, without its end. */
+static struct span line_at(const char *p, const char *end)
+{
+    const char *eol = memchr(p, '\n', (size_t)(end - p));
+
+    return (struct span){p, (size_t)((eol ? eol : end) - p)};
+}
+
+/* Merges that are looked for when they are needed (ranks_later.h): 1; 0: they are not such, or something is wrong. */
+static int read_later(struct tokenizer *t, struct span text, struct err *e)
+{
+    const char *p = text.p, *end = text.p + text.n;
+    struct merge_notes notes = {0};
+    struct buf parts = {0};
+    int rc = 1;
+
+    for (long line = 1; p < end && rc > 0; line++) {
+        struct span s = line_at(p, end), left, right;
+        if ((rc = read_line(s, line, &parts, &left, &right, e)) > 0)
+            rc = merge_notes_put(&notes, t, left, right, e);
+        else if (rc == 0)
+            rc = 1;
+        p = s.p + s.n < end ? s.p + s.n + 1 : end;
+    }
+    if (rc > 0)
+        rc = merge_notes_end(&notes, t, e);
+    merge_notes_free(&notes);
+    buf_free(&parts);
+    return rc == ERR_FORMAT ? 0 : rc;
 }
 
 /* Lines "left right"; the first may be "#version: 0.2". */
@@ -63,20 +94,24 @@ static int read_merges(struct tokenizer *t, struct span text, struct buf *scratc
     struct merge_batch b = {.n = 0};
     struct buf parts = {0};
     uint32_t rank = 0;
-    int rc = 0;
+    int rc;
 
+    TRY(rc = read_later(t, text, e));
+    if (rc > 0)
+        return 0;
     for (long line = 1; p < end && rc == 0; line++) {
-        const char *next = line > 1 ? read_simple_line(p, end, &b) : NULL, *eol;
+        const char *next = line > 1 ? read_simple_line(p, end, &b) : NULL;
+        struct span s, left, right;
         if (next) {
             rc = merge_batch_next(t, &b, rank++, scratch, e);
             p = next;
             continue;
         }
-        eol = memchr(p, '\n', (size_t)(end - p));
+        s = line_at(p, end);
         rc = merge_batch_add(t, &b, scratch, e);
-        if (rc == 0)
-            rc = read_line(t, (struct span){p, (size_t)((eol ? eol : end) - p)}, line, &rank, &parts, scratch, e);
-        p = eol ? eol + 1 : end;
+        if (rc == 0 && (rc = read_line(s, line, &parts, &left, &right, e)) > 0)
+            rc = format_add_merge(t, left, right, 0, rank++, scratch, e);
+        p = s.p + s.n < end ? s.p + s.n + 1 : end;
     }
     if (rc == 0)
         rc = merge_batch_add(t, &b, scratch, e);

@@ -359,7 +359,7 @@ int format_read_huggingface(struct tokenizer *t, const char *name, struct span j
     int rc = s ? read_file(t, s, json, pattern, e) : err_set(e, ERR_NOMEM, "out of memory for a tokenizer");
 
     json_scanner_free(s);
-    if (rc < 0 && rc != ERR_NOMEM) { /* unusual in the rows, or wrong, which the tree tells */
+    if (rc < 0 && rc != ERR_NOMEM && !t->lacks_token) { /* unusual in the rows, or wrong, which the tree tells */
         tokenizer_clear(t);
         rc = read_file(t, NULL, json, pattern, e);
     }

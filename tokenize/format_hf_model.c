@@ -65,7 +65,7 @@ static bool parts_of(const struct row *x, struct span *left, struct span *right)
     return left->n && right->n && !memchr(right->p, ' ', right->n);
 }
 
-/* The two tokens of a merge as the vocabulary has them, one after the other in bytes. */
+/* The two tokens of a merge as the vocabulary has them; mapped: they are in `bytes` then. */
 static int read_merge(struct row_reader *rows, size_t i, bool mapped, struct buf *bytes, struct span *left, struct span *right,
                       struct err *e)
 {
@@ -75,24 +75,14 @@ static int read_merge(struct row_reader *rows, size_t i, bool mapped, struct buf
     TRY(row_reader_get(rows, i, &x, e));
     if (!parts_of(&x, left, right))
         return err_set(e, ERR_FORMAT, "model.merges[%zu] is not two tokens", i);
+    if (!mapped)
+        return 0;
     buf_clear(bytes);
-    if (mapped ? format_unmap_bytes(*left, bytes) < 0 : buf_put_span(bytes, *left) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for merges");
-    cut = bytes->n;
-    if (mapped ? format_unmap_bytes(*right, bytes) < 0 : buf_put_span(bytes, *right) < 0)
+    if (format_unmap_bytes(*left, bytes) < 0 || (cut = bytes->n, format_unmap_bytes(*right, bytes) < 0))
         return err_set(e, ERR_NOMEM, "out of memory for merges");
     *left = (struct span){bytes->p, cut};
     *right = (struct span){bytes->p + cut, bytes->n - cut};
     return 0;
-}
-
-/* The token that the next merge makes: it is mostly the one before or the next. */
-static int64_t find_made(const struct vocab *v, struct span token, int64_t before)
-{
-    for (uint32_t id = (uint32_t)before; before >= 0 && id < before + 2; id++)
-        if (vocab_is_there(v, id) && span_eq(vocab_get(v, id), token))
-            return id;
-    return vocab_find(v, token);
 }
 
 /* A merge that joins a token for a byte is no such. */
@@ -101,44 +91,20 @@ static bool is_byte_token(struct span s)
     return s.n == 6 && memcmp(s.p, "<0x", 3) == 0;
 }
 
-/* Reads merges that are in the order of what they make, as far as they are: 1: all are. */
-static int note_merges(struct tokenizer *t, struct row_reader *rows, bool mapped, uint32_t *made, struct buf *bytes,
-                       struct err *e)
-{
-    enum { AHEAD = 32 };
-    uint64_t asked[AHEAD][2];
-    struct span left, right;
-    int64_t id = -1, before;
-    size_t n = rows->n;
-
-    for (size_t i = 0; i < n + AHEAD; i++) {
-        if (i >= AHEAD &&
-            !(vocab_may_have(&t->vocab, asked[i % AHEAD][0]) && vocab_may_have(&t->vocab, asked[i % AHEAD][1])))
-            return 0;
-        if (i >= n)
-            continue;
-        TRY(read_merge(rows, i, mapped, bytes, &left, &right, e));
-        before = id;
-        id = find_made(&t->vocab, buf_span(bytes), before);
-        if (id < 0 || id < before || left.n > UINT8_MAX || right.n > UINT8_MAX ||
-            (!mapped && (is_byte_token(left) || is_byte_token(right))))
-            return 0;
-        made[i] = (uint32_t)id << 8 | (uint32_t)left.n;
-        asked[i % AHEAD][0] = vocab_ask(&t->vocab, left);
-        asked[i % AHEAD][1] = vocab_ask(&t->vocab, right);
-    }
-    return 1;
-}
-
 /* Merges that are looked for when they are needed (ranks_later.h): 1; 0: they are not such. */
 static int read_later(struct tokenizer *t, struct row_reader *rows, bool mapped, struct buf *bytes, struct err *e)
 {
-    uint32_t *made = rows->items || !rows->n ? NULL : malloc(rows->n * sizeof *made);
-    int rc = made ? note_merges(t, rows, mapped, made, bytes, e) : 0;
+    struct merge_notes notes = {0};
+    struct span left, right;
+    int rc = !rows->items; /* a tree is for what is unusual or wrong */
 
+    for (size_t i = 0; i < rows->n && rc > 0; i++) {
+        if ((rc = read_merge(rows, i, mapped, bytes, &left, &right, e)) == 0)
+            rc = !mapped && (is_byte_token(left) || is_byte_token(right)) ? 0 : merge_notes_put(&notes, t, left, right, e);
+    }
     if (rc > 0)
-        return (rc = ranks_later_begin(t, (uint32_t)rows->n, made, e)) < 0 ? rc : 1;
-    free(made);
+        rc = merge_notes_end(&notes, t, e);
+    merge_notes_free(&notes);
     return rc;
 }
 
@@ -328,11 +294,12 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
     u->fuse_unknown = true;
     u->byte_fallback = node_bool(m, "byte_fallback", false);
     chars_set_bytes(u->byte_id, &t->vocab);
-    later = !t->vocab.twins && u->longest <= UNIGRAM_SHORT; /* of twins the later ones count */
-    for (uint32_t id = 0; id < n && !later; id++)
-        TRY(unigram_add_piece(u, id, vocab_get(&t->vocab, id), e));
+    /* Of twins the later ones count. */
+    later = !t->vocab.twins && u->longest <= UNIGRAM_SHORT && t->vocab.bytes.n < TRIE_NODES_MAX;
+    if (!later)
+        TRY(unigram_add_pieces(u, &t->vocab, e));
     unigram_finish(u, &t->vocab, later ? vocab_find(&t->vocab, span_of(SPACE_MARK)) : trie_find(&u->trie, SPACE_MARK, 3));
-    return later ? ranks_later_begin(t, 0, NULL, e) : 0;
+    return later ? ranks_later_begin(t, 0, NULL, NULL, e) : 0;
 }
 
 /* ---- WordPiece, WordLevel ---- */

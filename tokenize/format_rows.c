@@ -4,7 +4,7 @@
 
 #include "base/ascii.h"
 
-enum { MEMBER_WIDTH = 4, STRING_WIDTH = 2 };
+enum { MEMBER_WIDTH = 4, STRING_WIDTH = 2, RANK_WIDTH = 14 };
 
 bool hf_is_map(const struct node *n)
 {
@@ -55,11 +55,33 @@ static int64_t small_integer(struct span s)
     return n;
 }
 
+/* {"rank": 0, "token_bytes": "AA==", "token_str": null}; what the last one says is not used. */
+static int get_rank(struct row_reader *r, size_t first, struct row *row, struct err *e)
+{
+    static const char *const keys[] = {"\"rank\"", "\"token_bytes\"", "\"token_str\""};
+    struct json_rows *x = &r->rows;
+    struct span last = json_rows_token(x, first + 11);
+
+    for (size_t i = 0; i < 3; i++)
+        if (!span_is(json_rows_token(x, first + 1 + 4 * i), keys[i]))
+            return err_set(e, ERR_FORMAT, "its keys are unusual");
+    TRY(json_rows_number(x, first + 3, &row->second, e));
+    if (*last.p == '"')
+        TRY(json_rows_string(x, first + 11, &r->text, &last, e));
+    else if (!span_is(last, "null"))
+        return err_set(e, ERR_FORMAT, "token_str is unusual");
+    row->kind = HF_ROW_NUMBER;
+    row->integer = small_integer(row->second);
+    return json_rows_string(x, first + 7, &r->text, &row->text, e);
+}
+
 static int get_row(struct row_reader *r, size_t i, struct row *row, struct err *e)
 {
-    const struct json_rows *x = &r->rows;
+    struct json_rows *x = &r->rows;
     size_t first = i * x->width + (!r->map && x->width != STRING_WIDTH), other = first + 2;
 
+    if (x->width == RANK_WIDTH)
+        return get_rank(r, i * x->width, row, e);
     TRY(json_rows_string(x, first, &r->text, &row->text, e));
     if (x->width == STRING_WIDTH) {
         row->kind = HF_ROW_STRING;
@@ -68,8 +90,10 @@ static int get_row(struct row_reader *r, size_t i, struct row *row, struct err *
         TRY(json_rows_string(x, other, &r->second, &row->second, e));
     } else {
         row->kind = HF_ROW_NUMBER;
-        TRY(json_rows_number(x, other, &row->second, e));
+        row->second = json_rows_token(x, other);
         row->integer = small_integer(row->second);
+        if (row->integer < 0 || *row->second.p == '0')
+            TRY(json_rows_number(x, other, &row->second, e));
     }
     return 0;
 }
@@ -79,6 +103,13 @@ static void get_node(const struct row_reader *r, const struct node *x, struct ro
     const struct node *a = r->map ? x : x->type == NODE_LIST && x->count == 2 ? x->child : NULL, *b;
 
     *row = (struct row){.text = x->str};
+    if (!r->map && x->type == NODE_MAP) {
+        const struct node *token = node_get(x, "token_bytes");
+        row->kind = token && token->type == NODE_STR ? HF_ROW_NUMBER : HF_ROW_OTHER;
+        row->text = token ? token->str : row->text;
+        row->integer = node_int(x, "rank", -1);
+        return;
+    }
     if (!a) {
         row->kind = x->type == NODE_STR ? HF_ROW_STRING : HF_ROW_OTHER;
         return;

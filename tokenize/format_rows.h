@@ -8,7 +8,7 @@
 #include "base/node.h"
 
 struct row {
-    enum { HF_ROW_OTHER, HF_ROW_STRING, HF_ROW_STRINGS, HF_ROW_NUMBER } kind; /* "a"; ["a", "b"]; "a": 0 or ["a", 0] */
+    enum { HF_ROW_OTHER, HF_ROW_STRING, HF_ROW_STRINGS, HF_ROW_NUMBER } kind; /* "a"; ["a", "b"]; "a": 0, ["a", 0] or a rank */
     struct span text, second; /* its strings, or its string and the number as written */
     int64_t integer;          /* the number, if it is an integer that may be an id; else -1 */
 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "tokenize/model.h"
 
 /* ---- protocol buffers ---- */
@@ -84,6 +85,13 @@ static struct proto message(struct span s)
 /* ---- the model ---- */
 
 enum piece_type { NORMAL = 1, UNKNOWN = 2, CONTROL = 3, USER_DEFINED = 4, UNUSED = 5, BYTE = 6 };
+
+/* Whether text is made of such pieces. */
+static bool is_text(int type)
+{
+    return type == NORMAL || type == USER_DEFINED;
+}
+
 enum { UNIGRAM = 1, BPE = 2, CHARS = 4 };
 
 struct spm {
@@ -119,15 +127,25 @@ static int read_piece(struct tokenizer *t, struct spm *m, struct span body, stru
                        (unsigned long long)type);
     if (!text.n)
         return err_set(e, ERR_FORMAT, "piece %u is empty", m->n);
-    if (vocab_find(&t->vocab, text) >= 0)
-        return err_set(e, ERR_FORMAT, "piece %u, '%.*s', is there twice", m->n, text.n > 60 ? 60 : (int)text.n, text.p);
     if (type == BYTE && !(text.n == 6 && memcmp(text.p, "<0x", 3) == 0 && text.p[5] == '>'))
         return err_set(e, ERR_FORMAT, "piece %u is no byte", m->n);
     memcpy(&m->scores[m->n], &bits, sizeof bits);
     if (!isfinite(m->scores[m->n]))
         return err_set(e, ERR_FORMAT, "the score of piece %u is no number", m->n);
     t->rules->types[m->n] = (uint8_t)type;
-    return vocab_add(&t->vocab, m->n++, text, e);
+    return vocab_put(&t->vocab, m->n++, text, e);
+}
+
+/* Makes the pieces findable, which are all different. */
+static int index_pieces(struct tokenizer *t, struct err *e)
+{
+    TRY(vocab_index(&t->vocab, e));
+    for (uint32_t id = 0; id < t->vocab.n && t->vocab.twins; id++) {
+        struct span s = vocab_get(&t->vocab, id);
+        if (vocab_find(&t->vocab, s) != (int64_t)id)
+            return err_set(e, ERR_FORMAT, "piece %u, '%.*s', is there twice", id, s.n > 60 ? 60 : (int)s.n, s.p);
+    }
+    return 0;
 }
 
 /* The first pass counts the pieces and finds the other parts; the second reads the pieces. */
@@ -163,8 +181,9 @@ static int read_model(struct tokenizer *t, struct spm *m, struct span file, stru
         t->rules->types = calloc(pieces, 1);
         if (!m->scores || !t->rules->types)
             return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+        TRY(vocab_reserve(&t->vocab, pieces, e));
     }
-    return rc;
+    return rc < 0 ? rc : index_pieces(t, e);
 }
 
 static int read_trainer(struct spm *m, struct err *e)
@@ -217,6 +236,14 @@ static int read_normalizer(struct spm_normal *s, struct span body, struct err *e
 
 /* ---- what it makes ---- */
 
+/* The piece for the mark, if text is made of it; else -1. */
+static int64_t find_mark(const struct tokenizer *t)
+{
+    int64_t id = vocab_find(&t->vocab, span_of(SPACE_MARK));
+
+    return id >= 0 && is_text(t->rules->types[id]) ? id : -1;
+}
+
 static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
 {
     struct unigram *u = &t->rules->unigram;
@@ -230,10 +257,8 @@ static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
             least = m->scores[id] < least ? m->scores[id] : least;
             most = m->scores[id] > most ? m->scores[id] : most;
         }
-        if (type == NORMAL || type == USER_DEFINED)
+        if (is_text(type))
             TRY(unigram_add(u, id, vocab_get(&t->vocab, id), m->scores[id], m->n, e));
-        if (type == NORMAL || type == USER_DEFINED)
-            TRY(unigram_add_piece(u, id, vocab_get(&t->vocab, id), e));
         if (type == USER_DEFINED)
             u->user[id] = 1;
     }
@@ -244,16 +269,17 @@ static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
     u->fuse_unknown = !m->byte_fallback;
     u->byte_fallback = m->byte_fallback;
     chars_set_bytes(u->byte_id, &t->vocab);
-    unigram_finish(u, &t->vocab, trie_find(&u->trie, SPACE_MARK, 3));
-    return 0;
+    unigram_finish(u, &t->vocab, find_mark(t));
+    if (u->longest > UNIGRAM_SHORT || t->vocab.bytes.n >= TRIE_NODES_MAX)
+        return unigram_add_pieces(u, &t->vocab, e);
+    return ranks_later_begin(t, 0, NULL, NULL, e);
 }
 
 /* BPE; or characters, which are BPE without a pair. */
-static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
+static int make_bpe(struct tokenizer *t, struct spm *m, struct err *e)
 {
-    bool joins = m->model_type == BPE;
+    bool joins = m->model_type == BPE, later = joins && t->vocab.bytes.n < TRIE_NODES_MAX, any = false;
     struct chars *c = &t->rules->chars;
-    int32_t mark;
 
     t->rules->model = MODEL_CHARS;
     c->sentencepiece = true;
@@ -262,23 +288,28 @@ static int make_bpe(struct tokenizer *t, const struct spm *m, struct err *e)
     chars_set_bytes(c->byte_id, &t->vocab);
     for (uint32_t id = 0; id < m->n; id++) {
         int type = t->rules->types[id];
+        bool text = is_text(type) || type == UNUSED;
+        struct span s = vocab_get(&t->vocab, id);
+        uint32_t cp;
         if (type == UNUSED && joins)
             return err_set(e, ERR_UNSUPPORTED, "a BPE model with unused pieces (%u) is unknown here", id);
-        if (type == NORMAL || type == USER_DEFINED || type == UNUSED)
-            TRY(chars_add_piece(c, id, vocab_get(&t->vocab, id), e));
+        if (text && s.n > CHARS_PIECE_MAX)
+            return err_set(e, ERR_LIMIT, "piece %u is longer than %d bytes", id, CHARS_PIECE_MAX);
         if (type == USER_DEFINED)
-            TRY(trie_add(&c->user, vocab_get(&t->vocab, id), (int32_t)id, e));
+            TRY(trie_add(&c->user, s, (int32_t)id, e));
+        any |= text;
+        later &= text || (size_t)utf8_next(s.p, s.p + s.n, &cp) < s.n; /* else other pieces say what it is */
+        if (!text)
+            m->scores[id] = NAN;
     }
-    if (trie_is_empty(&c->symbols))
+    if (!any)
         return err_set(e, ERR_FORMAT, "it has no pieces for text");
-    TRY(bpe_begin(&t->bpe, t->vocab.used, e));
-    c->first_virtual = t->vocab.n;
-    if (joins)
-        TRY(chars_add_pairs(c, &t->bpe, &t->vocab, m->scores, e));
-    mark = trie_find(&c->symbols, SPACE_MARK, 3);
+    c->first_virtual = m->n;
+    c->scores = m->scores;
+    m->scores = NULL;
     t->rules->joins = m->byte_fallback;
-    word_marks_find(&t->rules->marks, &t->vocab, mark >= 0 && (uint32_t)mark < m->n, m->byte_fallback);
-    return chars_finish(c, &t->vocab, e);
+    word_marks_find(&t->rules->marks, &t->vocab, find_mark(t) >= 0, m->byte_fallback);
+    return later ? ranks_later_begin(t, 0, NULL, NULL, e) : chars_make(c, &t->bpe, &t->vocab, joins, e);
 }
 
 /* Control pieces, which are found in text only when special tokens are asked for; and what stays as it is. */

@@ -6,20 +6,31 @@
 #include "base/base64.h"
 #include "base/node.h"
 #include "tokenize/format_hf.h"
+#include "tokenize/format_rows.h"
 
-static int read_rank(struct tokenizer *t, const struct node *x, size_t i, uint32_t specials, struct buf *bytes,
-                     struct err *e)
+/* The file may list more ranks than the model uses, n. */
+static int read_ranks(struct tokenizer *t, struct row_reader *rows, uint32_t n, uint32_t specials, struct err *e)
 {
-    const struct node *token = node_get(x, "token_bytes");
-    int64_t rank = node_int(x, "rank", -1);
+    struct buf bytes = {0};
+    struct row x;
+    int rc = vocab_reserve(&t->vocab, n, e);
 
-    buf_clear(bytes);
-    if (!token || token->type != NODE_STR || rank != (int64_t)i || !base64_decode(token->str, bytes) ||
-        !bytes->n)
-        return err_set(e, ERR_FORMAT, "vocab[%zu] is not the token_bytes of rank %zu", i, i);
-    if (vocab_find(&t->vocab, buf_span(bytes)) >= 0)
-        return err_set(e, ERR_FORMAT, "vocab[%zu] is there twice", i);
-    return vocab_add(&t->vocab, specials + (uint32_t)i, buf_span(bytes), e);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        buf_clear(&bytes);
+        if ((rc = row_reader_get(rows, i, &x, e)) < 0)
+            break;
+        if (x.kind != HF_ROW_NUMBER || x.integer != i || !base64_decode(x.text, &bytes) || !bytes.n)
+            rc = err_set(e, ERR_FORMAT, "vocab[%u] is not the token_bytes of rank %u", i, i);
+        else
+            rc = vocab_put(&t->vocab, specials + i, buf_span(&bytes), e);
+    }
+    buf_free(&bytes);
+    TRY(rc);
+    TRY(vocab_index(&t->vocab, e));
+    for (uint32_t i = 0; i < n && t->vocab.twins; i++)
+        if (vocab_find(&t->vocab, vocab_get(&t->vocab, specials + i)) != specials + i)
+            return err_set(e, ERR_FORMAT, "vocab[%u] is there twice", i);
+    return 0;
 }
 
 /* Named ones, and the others as Mistral names them: <SPECIAL_7>. */
@@ -56,28 +67,27 @@ static int read_root(struct tokenizer *t, const struct node *root, const char *p
     int64_t size = node_int(config, "default_vocab_size", -1);
     const char *regex = node_str(config, "pattern"), *version = node_str(config, "version");
     struct hf_place top = hf_place("the file"), at = hf_place("config");
-    struct buf bytes = {0};
-    size_t i = 0;
+    struct row_reader rows;
     int rc;
 
     TRY(hf_only_keys(root, "config|vocab|special_tokens|multimodal|image|audio|model_settings_builder|version|type", &top, e));
     TRY(hf_only_keys(config, "pattern|num_vocab_tokens|default_vocab_size|default_num_special_tokens|version", &at, e));
-    if (!list || list->type != NODE_LIST || specials < 0 || size <= specials || size > VOCAB_MAX_ID || !regex)
+    if (!hf_is_list(list) || specials < 0 || size <= specials || size > VOCAB_MAX_ID || !regex)
         return err_set(e, ERR_FORMAT, "config has no pattern, default_vocab_size or default_num_special_tokens that hold");
     if (hf_is_null(named) && version && *version && strtol(version + 1, NULL, 10) > 7)
         return err_set(e, ERR_FORMAT, "it has no special_tokens, though its version is %s", version);
     t->whole_first = true;
     rc = pattern ? split_find(&t->split, pattern, e) : split_find_expression(&t->split, regex, false, e);
-    /* The file may list more ranks than the model uses. */
-    for (const struct node *x = list->child; x && rc == 0 && (int64_t)i < size - specials; x = x->next, i++)
-        rc = read_rank(t, x, i, (uint32_t)specials, &bytes, e);
-    buf_free(&bytes);
-    if (rc == 0 && (int64_t)i < size - specials)
-        rc = err_set(e, ERR_FORMAT, "vocab has %zu ranks, not %lld", i, (long long)(size - specials));
+    if (rc == 0 && list->count < size - specials)
+        rc = err_set(e, ERR_FORMAT, "vocab has %lld ranks, not %lld", (long long)list->count, (long long)(size - specials));
+    if (rc == 0 && (rc = row_reader_begin(&rows, list, e)) == 0) {
+        rc = read_ranks(t, &rows, (uint32_t)(size - specials), (uint32_t)specials, e);
+        row_reader_free(&rows);
+    }
     if (rc == 0)
         rc = bpe_set_bytes(&t->bpe, &t->vocab, e);
     if (rc == 0)
-        rc = ranks_later_begin(t, 0, NULL, e);
+        rc = ranks_later_begin(t, 0, NULL, NULL, e);
     return rc < 0 ? rc : add_specials(t, named, (uint32_t)specials, e);
 }
 

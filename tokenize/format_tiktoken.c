@@ -101,7 +101,7 @@ int format_read_tiktoken(struct tokenizer *t, const char *name, struct span rank
     if (rc == 0)
         rc = bpe_set_bytes(&t->bpe, &t->vocab, e);
     if (rc == 0)
-        rc = ranks_later_begin(t, 0, NULL, e);
+        rc = ranks_later_begin(t, 0, NULL, NULL, e);
     if (rc == 0 && !t->specials_given)
         rc = known ? specials_add_known(t, known, e) : specials_add_usual(t, pattern, e);
     return rc < 0 ? err_wrap(e, "'%s'", name) : 0;

@@ -19,6 +19,8 @@ struct word_marks {
 
 /* at_marks: text may be cut before marks; in_ascii: within ASCII, too. */
 void word_marks_find(struct word_marks *m, const struct vocab *v, bool at_marks, bool in_ascii);
+/* The same for one token of two bytes or more, when all of m is there but crossed and joined, or some of these. */
+ISA_DECLARE(void, word_marks_note, (struct word_marks *m, const uint8_t *p, size_t n));
 /* The ends of words of p[0..n), of which one begins at *at < n, at most max > 0; their number.  *at is the last of them. */
 ISA_DECLARE(size_t, word_marks_ends, (const struct word_marks *m, const uint8_t *p, size_t n, size_t *at, uint32_t *ends,
                                       size_t max));

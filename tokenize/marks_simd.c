@@ -18,6 +18,47 @@ static inline bits apart(const struct word_marks *m, const uint8_t *p, bits asci
 #endif
 }
 
+static bool is_mark(const uint8_t *p)
+{
+    return p[0] == 0xE2 && p[1] == 0x96 && p[2] == 0x81;
+}
+
+/* A mark that may begin at p[i], i > 0, of a token of n bytes. */
+static inline void note_mark(struct word_marks *m, const uint8_t *p, size_t n, size_t i)
+{
+    if (n - i >= 3 && is_mark(p + i) && !(i >= 3 && is_mark(p + i - 3)))
+        m->crossed[p[i - 1]] = 1;
+}
+
+void ISA_FN(word_marks_note)(struct word_marks *m, const uint8_t *p, size_t n)
+{
+#if defined(__AVX512VBMI__)
+    __m512i kinds = _mm512_loadu_si512(m->kind), more_kinds = _mm512_loadu_si512(m->kind + 64);
+
+    for (size_t i = 1; i < n; i += 64) {
+        __mmask64 in = n - i < 64 ? ((uint64_t)1 << (n - i)) - 1 : ~(uint64_t)0;
+        __m512i x = _mm512_maskz_loadu_epi8(in, p + i), before = _mm512_maskz_loadu_epi8(in, p + i - 1);
+        __m512i kind = _mm512_permutex2var_epi8(kinds, x, more_kinds);
+        __m512i joined = _mm512_permutex2var_epi8(_mm512_loadu_si512(m->joined), before, _mm512_loadu_si512(m->joined + 64));
+        bits new = _mm512_testn_epi8_mask(kind, joined) & in & ~_mm512_movepi8_mask(_mm512_or_si512(x, before));
+        bits marks = m->at_marks ? _mm512_mask_cmpeq_epi8_mask(in, x, _mm512_set1_epi8((char)0xE2)) : 0;
+        for (; new; new &= new - 1) {
+            const uint8_t *q = p + i + __builtin_ctzll(new);
+            m->joined[q[-1]] |= m->kind[*q];
+        }
+        for (; marks; marks &= marks - 1)
+            note_mark(m, p, n, i + (size_t)__builtin_ctzll(marks));
+    }
+#else
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i - 1] | p[i]) < 0x80 && !(m->joined[p[i - 1]] & m->kind[p[i]])) /* what is written is waited for */
+            m->joined[p[i - 1]] |= m->kind[p[i]];
+        else if (p[i] == 0xE2 && m->at_marks)
+            note_mark(m, p, n, i);
+    }
+#endif
+}
+
 /* Without the places whose byte before is crossed. */
 static inline bits not_crossed(const struct word_marks *m, const uint8_t *p, bits marks)
 {

@@ -25,6 +25,7 @@ struct tokenizer {
     enum tokenizer_spm spm_version; /* whose ids a Unigram .model gives */
     bool specials_given; /* by a file of their own: a rank file has no usual ones */
     const char *format;
+    bool lacks_token; /* a merge needs a token that there is not: no other way to read the file finds it */
     uint32_t likely;  /* while merges are read: what the next one probably makes */
     int64_t eod;
     const char *eod_from;

@@ -1,14 +1,15 @@
 #include "tokenize/model_chars.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/utf8.h"
+#include "tokenize/bpe_pairs.h"
 
 enum {
-    FROZEN = 1 << 30,       /* a user-defined piece: an id that nothing is joined with */
-    OTHER = (1 << 30) - 1,  /* a character that no piece has */
-    PIECE_MAX = 1024        /* pairs of a piece are as many as its characters, their search quadratic */
+    FROZEN = CHARS_WHOLE,   /* a user-defined piece: an id that nothing is joined with */
+    OTHER = (1 << 30) - 1   /* a character that no piece has */
 };
 
 void chars_set_bytes(int64_t byte_id[256], const struct vocab *v)
@@ -37,15 +38,6 @@ static size_t char_length(const uint8_t *p, size_t left)
 
 /* ---- SentencePiece: what can be joined ---- */
 
-int chars_add_piece(struct chars *c, uint32_t id, struct span piece, struct err *e)
-{
-    if (piece.n > PIECE_MAX)
-        return err_set(e, ERR_LIMIT, "piece %u is longer than %d bytes", id, PIECE_MAX);
-    if (trie_find(&c->symbols, piece.p, piece.n) != TRIE_NONE)
-        return err_set(e, ERR_FORMAT, "piece '%.*s' is there twice", (int)piece.n, piece.p);
-    return trie_add(&c->symbols, piece, (int32_t)id, e);
-}
-
 struct scored {
     float score;
     uint32_t id;
@@ -68,7 +60,7 @@ static int add_virtual(struct chars *c, const struct vocab *v, struct span piece
         int64_t id;
         if (trie_find(&c->symbols, one.p, one.n) != TRIE_NONE)
             continue;
-        id = vocab_find(v, one);
+        id = vocab_find_own(v, one);
         TRY(trie_add(&c->symbols, one, (int32_t)(c->first_virtual + c->virtual_ids.n / sizeof id), e));
         if (buf_put(&c->virtual_ids, &id, sizeof id) < 0)
             return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
@@ -97,18 +89,17 @@ static int add_splits(struct chars *c, struct bpe *b, struct span piece, uint32_
     return 0;
 }
 
-int chars_add_pairs(struct chars *c, struct bpe *b, const struct vocab *v, const float *scores, struct err *e)
+static int add_pairs(struct chars *c, struct bpe *b, const struct vocab *v, struct err *e)
 {
-    struct scored *order = malloc((v->n + 1) * sizeof *order);
+    struct scored *order = malloc((c->first_virtual + 1) * sizeof *order);
     uint32_t n = 0, rank = 0;
     int rc = order ? 0 : err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
 
-    for (uint32_t id = 0; id < v->n && rc == 0; id++) {
-        struct span s = vocab_get(v, id);
-        if (!s.p || trie_find(&c->symbols, s.p, s.n) != (int32_t)id)
+    for (uint32_t id = 0; id < c->first_virtual && rc == 0; id++) {
+        if (isnan(c->scores[id]))
             continue;
-        order[n++] = (struct scored){scores[id], id};
-        rc = add_virtual(c, v, s, e);
+        order[n++] = (struct scored){c->scores[id], id};
+        rc = add_virtual(c, v, vocab_get(v, id), e);
     }
     if (rc == 0)
         qsort(order, n, sizeof *order, by_score);
@@ -120,6 +111,17 @@ int chars_add_pairs(struct chars *c, struct bpe *b, const struct vocab *v, const
     return rc;
 }
 
+int chars_make(struct chars *c, struct bpe *b, const struct vocab *v, bool joins, struct err *e)
+{
+    for (uint32_t id = 0; id < c->first_virtual; id++)
+        if (!isnan(c->scores[id]))
+            TRY(trie_add(&c->symbols, vocab_get(v, id), (int32_t)id, e));
+    TRY(bpe_begin(b, v->used, e));
+    if (joins)
+        TRY(add_pairs(c, b, v, e));
+    return chars_finish(c, v, e);
+}
+
 int chars_finish(struct chars *c, const struct vocab *v, struct err *e)
 {
     c->bmp = malloc(65536 * sizeof *c->bmp);
@@ -127,8 +129,8 @@ int chars_finish(struct chars *c, const struct vocab *v, struct err *e)
         return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
     for (uint32_t cp = 0; cp < 65536; cp++) {
         char s[4];
-        size_t n = cp >= 0xD800 && cp < 0xE000 ? 0 : (size_t)utf8_put(s, cp);
-        int64_t id = n && c->sentencepiece ? trie_find(&c->symbols, s, n) : -1;
+        bool none = !c->sentencepiece || (cp >= 0xD800 && cp < 0xE000);
+        int64_t id = none ? -1 : trie_find(&c->symbols, s, (size_t)utf8_put(s, cp));
         c->bmp[cp] = id < 0 ? OTHER : (uint32_t)id;
     }
     for (uint32_t id = 0; id < v->n && !c->sentencepiece; id++) {
@@ -142,6 +144,7 @@ int chars_finish(struct chars *c, const struct vocab *v, struct err *e)
 
 void chars_free(struct chars *c)
 {
+    free(c->scores);
     trie_free(&c->user);
     trie_free(&c->symbols);
     buf_free(&c->virtual_ids);
@@ -180,15 +183,23 @@ static size_t put_unknown(const struct chars *c, const uint8_t *p, size_t n, uin
     return 1;
 }
 
+/* The user-defined piece that p[0..n-1] begins with, or TRIE_NONE: it is a character.  *len: its bytes. */
+static int32_t user_piece(const struct chars *c, const uint8_t *p, size_t n, size_t *len)
+{
+    int32_t user = trie_is_empty(&c->user) ? TRIE_NONE : trie_longest(&c->user, (const char *)p, n, len);
+
+    if (user == TRIE_NONE)
+        *len = char_length(p, n);
+    return user;
+}
+
 /* The symbols of a piece, to be joined; their number. */
 static size_t symbols_of(const struct chars *c, const uint8_t *p, size_t n, uint32_t *sym)
 {
     size_t k = 0, len;
 
     for (size_t at = 0; at < n; at += len) {
-        int32_t user = trie_is_empty(&c->user) ? TRIE_NONE : trie_longest(&c->user, (const char *)p + at, n - at, &len);
-        if (user == TRIE_NONE)
-            len = char_length(p + at, n - at);
+        int32_t user = user_piece(c, p + at, n - at, &len);
         sym[k++] = user == TRIE_NONE ? symbol_of(c, p + at, len) : FROZEN | (uint32_t)user;
     }
     return k;
@@ -220,6 +231,61 @@ static size_t ids_of_symbols(const struct chars *c, const struct vocab *v, const
         }
     }
     return count;
+}
+
+/* A symbol of a word by its first byte and the one after its last. */
+enum { PLACE_BITS = 8, PLACE = (1 << PLACE_BITS) - 1 };
+
+void chars_begin_places(const struct chars *c, struct bpe_word *w)
+{
+    size_t len;
+
+    w->count = 0;
+    for (size_t at = 0; at < w->n; at += len) {
+        int32_t user = user_piece(c, w->p + at, w->n - at, &len);
+        w->ids[w->count++] = user == TRIE_NONE ? (uint32_t)(at << PLACE_BITS | (at + len)) : FROZEN | (uint32_t)user;
+    }
+}
+
+/* Lower for higher scores, and equal for equal ones. */
+static uint32_t rank_of_score(float score)
+{
+    uint32_t bits;
+
+    score += 0.0f; /* -0 becomes 0 */
+    memcpy(&bits, &score, sizeof bits);
+    return bits >> 31 ? bits : ~bits & INT32_MAX;
+}
+
+uint32_t chars_join_places(const struct chars *c, const struct vocab *v, const struct bpe_word *w, uint32_t left, uint32_t right,
+                           uint32_t *both)
+{
+    uint32_t begin = left >> PLACE_BITS, end = right & PLACE;
+    int64_t id = (left | right) & FROZEN ? VOCAB_NONE : vocab_find_own(v, (struct span){(const char *)w->p + begin, end - begin});
+
+    *both = begin << PLACE_BITS | end;
+    return id < 0 || isnan(c->scores[id]) ? BPE_NO_RANK : rank_of_score(c->scores[id]);
+}
+
+void chars_end_places(const struct chars *c, const struct vocab *v, struct bpe_word *w)
+{
+    uint32_t sym[BPE_SHORT];
+    size_t n = w->count, count = 0;
+    bool after = false;
+
+    memcpy(sym, w->ids, n * sizeof *sym);
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *p = w->p + (sym[i] >> PLACE_BITS);
+        size_t len = (sym[i] & PLACE) - (sym[i] >> PLACE_BITS);
+        int64_t id = sym[i] & FROZEN ? sym[i] & ~(uint32_t)FROZEN : vocab_find_own(v, (struct span){(const char *)p, len});
+        if (id < 0) {
+            count += put_unknown(c, p, len, w->ids + count, &after);
+        } else {
+            w->ids[count++] = (uint32_t)id;
+            after = false;
+        }
+    }
+    w->count = (uint32_t)count;
 }
 
 /* ---- Hugging Face ---- */

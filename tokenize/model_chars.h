@@ -12,7 +12,7 @@
 #include "tokenize/trie.h"
 #include "tokenize/vocab.h"
 
-/* Zero-initialise, fill in the settings, add symbols, then chars_finish. */
+/* Zero-initialise and fill in the settings; then chars_finish, or of SentencePiece chars_make. */
 struct chars {
     bool sentencepiece;
     bool fuse_unknown; /* a run of unknown characters is one unknown token */
@@ -21,21 +21,23 @@ struct chars {
     const char *prefix, *suffix; /* owned; NULL: none */
     int64_t byte_id[256]; /* of "<0x00>" and so on, -1 if there is none; see chars_set_bytes */
     /* SentencePiece's */
+    float *scores;       /* by id; NaN: text is not made of the piece; owned */
     struct trie user;    /* pieces that stay whole */
+    uint32_t first_virtual; /* ids are below */
+    /* made by chars_make */
     struct trie symbols; /* texts of pieces, and characters of pieces, to symbols */
     struct buf virtual_ids; /* int64_t: what the symbol of a character without a piece is, or -1 */
-    uint32_t first_virtual;
-    /* made by chars_finish */
+    /* made by either */
     uint32_t *bmp; /* symbols of the characters below U+10000 */
 };
 
 /* Finds the tokens of bytes. */
 void chars_set_bytes(int64_t byte_id[256], const struct vocab *v);
 bool chars_has_all_bytes(const int64_t byte_id[256]);
-/* SentencePiece: takes a piece that text is made of, then all together make pairs of b;
- * scores[id] by id.  ERR_FORMAT, ERR_LIMIT, ERR_NOMEM. */
-int chars_add_piece(struct chars *c, uint32_t id, struct span piece, struct err *e);
-int chars_add_pairs(struct chars *c, struct bpe *b, const struct vocab *v, const float *scores, struct err *e);
+/* SentencePiece: symbols of the pieces that text is made of, which are all different and of at most CHARS_PIECE_MAX bytes; and,
+ * if they are to be joined, pairs of b.  ERR_LIMIT (tries), ERR_NOMEM. */
+enum { CHARS_PIECE_MAX = 1024 }; /* pairs of a piece are as many as its characters, their search quadratic */
+int chars_make(struct chars *c, struct bpe *b, const struct vocab *v, bool joins, struct err *e);
 int chars_finish(struct chars *c, const struct vocab *v, struct err *e);
 void chars_free(struct chars *c);
 
@@ -45,6 +47,14 @@ int64_t chars_encode(const struct chars *c, const struct bpe *b, const struct vo
 
 /* Not of SentencePiece's models: the tokens of a short piece's characters, which are to be joined; count is how many. */
 void chars_begin_word(const struct chars *c, const struct vocab *v, struct bpe_word *w);
+/* SentencePiece's, before chars_make.  Symbols are where they begin and end in the word then; a user-defined piece is its id and
+ * CHARS_WHOLE.  chars_join_places: what two symbols become, and the rank of it by the score; BPE_NO_RANK: nothing.
+ * chars_end_places: the ids of what is left. */
+enum { CHARS_WHOLE = 1 << 30 };
+void chars_begin_places(const struct chars *c, struct bpe_word *w);
+uint32_t chars_join_places(const struct chars *c, const struct vocab *v, const struct bpe_word *w, uint32_t left, uint32_t right,
+                           uint32_t *both);
+void chars_end_places(const struct chars *c, const struct vocab *v, struct bpe_word *w);
 /* As chars_encode for n pieces together; those of more than BPE_SHORT symbols go one by one.  0 or ERR_NOMEM. */
 int chars_encode_words(const struct chars *c, const struct bpe *b, const struct vocab *v, struct bpe_scratch *s,
                        struct bpe_word *words, size_t n);

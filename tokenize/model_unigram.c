@@ -15,19 +15,26 @@ enum { NO_WAY = UINT32_MAX, SUM_MOST = 100000 /* of UNIGRAM_ROUNDED */ };
 int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score, uint32_t n_ids, struct err *e)
 {
     if (!u->scores) {
-        u->scores = calloc(n_ids + 1, sizeof *u->scores);
+        u->scores = malloc((n_ids + 1) * sizeof *u->scores);
         u->user = calloc(n_ids + 1, 1);
         if (!u->scores || !u->user)
             return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+        for (u->n_scores = 0; u->n_scores < n_ids; u->n_scores++)
+            u->scores[u->n_scores] = NAN;
     }
     u->scores[id] = score;
     u->longest = piece.n > u->longest ? piece.n : u->longest;
     return 0;
 }
 
-int unigram_add_piece(struct unigram *u, uint32_t id, struct span piece, struct err *e)
+int unigram_add_pieces(struct unigram *u, const struct vocab *v, struct err *e)
 {
-    return piece.n ? trie_add(&u->trie, piece, (int32_t)id, e) : 0;
+    for (uint32_t id = 0; id < u->n_scores; id++) {
+        struct span s = vocab_get(v, id);
+        if (s.n && !isnan(u->scores[id]))
+            TRY(trie_add(&u->trie, s, (int32_t)id, e));
+    }
+    return 0;
 }
 
 void unigram_finish(struct unigram *u, const struct vocab *v, int64_t mark)
@@ -99,6 +106,14 @@ struct found {
     double score;
 };
 
+/* The piece of just these bytes, from the vocabulary; VOCAB_NONE: there is none. */
+static int64_t look_up_piece(const struct unigram *u, const struct vocab *v, const uint8_t *p, size_t n)
+{
+    int64_t id = vocab_find_own(v, (struct span){(const char *)p, n});
+
+    return id >= 0 && isnan(u->scores[id]) ? VOCAB_NONE : id;
+}
+
 /* As find_pieces, from the vocabulary. */
 static size_t look_up_pieces(const struct unigram *u, const struct vocab *v, const uint8_t *p, size_t left, struct found *found,
                              size_t *seen)
@@ -106,7 +121,7 @@ static size_t look_up_pieces(const struct unigram *u, const struct vocab *v, con
     size_t k = 0, most = u->longest < left ? u->longest : left;
 
     for (size_t i = 1; i <= most; i++) {
-        int64_t id = i < left && (p[i] & 0xC0) == 0x80 ? VOCAB_NONE : vocab_find_own(v, (struct span){(const char *)p, i});
+        int64_t id = i < left && (p[i] & 0xC0) == 0x80 ? VOCAB_NONE : look_up_piece(u, v, p, i);
         if (id >= 0)
             found[k++] = (struct found){(uint32_t)i, (int32_t)id, score_of(u, (int32_t)id, i)};
     }
@@ -174,9 +189,7 @@ static bool find_ways(const struct unigram *u, const struct vocab *by_vocab, str
 /* The piece of just these bytes; -1: there is none. */
 static int64_t exact_piece(const struct unigram *u, const struct vocab *by_vocab, const uint8_t *p, size_t n)
 {
-    struct span s = {(const char *)p, n};
-
-    return by_vocab ? vocab_find_own(by_vocab, s) : trie_find(&u->trie, s.p, n);
+    return by_vocab ? look_up_piece(u, by_vocab, p, n) : trie_find(&u->trie, (const char *)p, n);
 }
 
 /* What unknown text leaves behind. */

@@ -27,7 +27,8 @@ struct unigram {
     double unknown_score;
     int64_t byte_id[256];
     struct trie trie;
-    double *scores;     /* by id; owned */
+    uint32_t n_scores;
+    double *scores;     /* by id; NaN: text is not made of the piece; owned */
     size_t longest;     /* bytes of a piece */
     uint8_t *user;      /* SentencePiece: user-defined, by id; owned */
     float bonus;        /* UNIGRAM_ROUNDED_LAST: a user-defined piece of n bytes has the score n * bonus - 0.1 */
@@ -41,9 +42,9 @@ struct unigram_scratch {
     struct buf *unknown; /* takes the text of each unknown token, in order, each ended by a NUL; NULL: it is not wanted */
 };
 
-/* The score of the id's piece, which is not found before unigram_find_piece. */
+/* The score of the id's piece, which is not found in the trie before unigram_add_pieces. */
 int unigram_add(struct unigram *u, uint32_t id, struct span piece, double score, uint32_t n_ids, struct err *e);
-int unigram_add_piece(struct unigram *u, uint32_t id, struct span piece, struct err *e);
+int unigram_add_pieces(struct unigram *u, const struct vocab *v, struct err *e); /* all of them */
 /* mark: the id of the piece U+2581; -1: there is none. */
 void unigram_finish(struct unigram *u, const struct vocab *v, int64_t mark);
 void unigram_free(struct unigram *u);

@@ -51,8 +51,10 @@ static void find_steady(void)
 /* True if s is well-formed and has nothing but such characters, so that form C leaves it. */
 static bool is_steady(struct span s)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
     const char *end = s.p + s.n;
 
+    pthread_once(&once, find_steady); /* takes longer than many a text */
     for (const char *p = s.p; p < end;) {
         uint32_t cp;
         int n;
@@ -76,7 +78,6 @@ static void open_forms(void)
     static const UChar pattern[] = u"[:age=9.0:]";
     USet *old = uset_openPattern(pattern, -1, &forms.code);
 
-    find_steady();
     forms.now[NORMAL_NFC] = unorm2_getNFCInstance(&forms.code);
     forms.now[NORMAL_NFD] = unorm2_getNFDInstance(&forms.code);
     forms.now[NORMAL_NFKC] = unorm2_getNFKCInstance(&forms.code);

@@ -11,7 +11,7 @@
 #include "tokenize/specials.h"
 #include "tokenize/ucd.h"
 
-enum { FILE_MAX = 1 << 30 };
+enum { FILE_MAX = 1 << 30, MAP_LEAST = 1 << 20 };
 
 /* ---- files ---- */
 
@@ -44,20 +44,44 @@ static int open_pair(struct tokenizer *t, const char *vocab, const char *merges,
     return rc;
 }
 
+static bool is_json_object(struct span s)
+{
+    size_t i = 0;
+
+    while (i < s.n && memchr(" \t\r\n", s.p[i], 4))
+        i++;
+    return i < s.n && s.p[i] == '{';
+}
+
+/* A large file of JSON is mapped: into memory it would be copied for longer than it is read.  False: it is to be read. */
+static bool map_json(const char *path, struct file_map *m)
+{
+    struct stat st;
+    struct err e;
+
+    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < MAP_LEAST || st.st_size > FILE_MAX ||
+        file_map_open(m, path, &e) < 0)
+        return false;
+    if (file_map_fetch(m, m->p, m->n, &e) == 0 && is_json_object((struct span){(const char *)m->p, m->n}))
+        return true;
+    file_map_close(m);
+    return false;
+}
+
 static int open_one(struct tokenizer *t, const char *path, const char *pattern, struct err *e)
 {
+    struct file_map m = {0};
     struct buf b = {0};
-    struct stat st;
-    size_t i = 0;
     int rc;
 
-    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size < FILE_MAX)
-        buf_reserve_large(&b, (size_t)st.st_size + 1);
+    if (map_json(path, &m)) {
+        rc = format_read_huggingface(t, path, (struct span){(const char *)m.p, m.n}, pattern, e);
+        file_map_close(&m);
+        return rc;
+    }
     rc = file_read_all(path, FILE_MAX, &b, e);
     if (rc == 0) {
-        while (i < b.n && memchr(" \t\r\n", b.p[i], 4))
-            i++;
-        if (i < b.n && b.p[i] == '{')
+        if (is_json_object(buf_span(&b)))
             rc = format_read_huggingface(t, path, buf_span(&b), pattern, e);
         else if (format_is_ranks(buf_span(&b)))
             rc = format_read_tiktoken(t, path, buf_span(&b), pattern, e);

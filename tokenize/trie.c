@@ -1,7 +1,5 @@
 #include "tokenize/trie.h"
 
-enum { NODES_MAX = 1 << 24 };
-
 static int no_memory(struct err *e)
 {
     return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
@@ -65,7 +63,7 @@ static int add_edge(struct trie *t, uint32_t node, uint8_t byte, uint32_t *child
     struct trie_node *from;
 
     *child = (uint32_t)(t->nodes.n / sizeof *from);
-    if (*child >= NODES_MAX)
+    if (*child >= TRIE_NODES_MAX)
         return err_set(e, ERR_LIMIT, "the vocabulary is too large");
     TRY(add_node(t, e));
     from = node_at(t, node);

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "tokenize/pages.h"
 
-enum { TRIE_ROOT = 0, TRIE_NONE = -1 };
+enum { TRIE_ROOT = 0, TRIE_NONE = -1, TRIE_NODES_MAX = 1 << 24 /* keys with fewer bytes in all do not need as many */ };
 
 struct trie_node {
     int32_t value;  /* of the key that ends here, or TRIE_NONE */
@@ -30,7 +30,7 @@ struct trie {
     uint32_t root[256]; /* its edges */
 };
 
-/* value >= 0.  A key given again has the later value.  ERR_NOMEM, ERR_LIMIT (2^24 nodes). */
+/* value >= 0.  A key given again has the later value.  ERR_NOMEM, ERR_LIMIT (TRIE_NODES_MAX). */
 int trie_add(struct trie *t, struct span key, int32_t value, struct err *e);
 void trie_free(struct trie *t);
 static inline bool trie_is_empty(const struct trie *t)

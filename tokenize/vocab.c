@@ -3,12 +3,11 @@
 #include "base/hash.h"
 
 struct vocab_entry {
-    uint64_t at;
-    uint32_t n;
-    uint32_t there; /* enum */
+    uint32_t at;
+    uint32_t n : 30, there : 2; /* bytes; enum */
 };
 
-enum { HOLE, MODEL, ADDED };
+enum { HOLE, MODEL, ADDED, LONGEST = (1 << 30) - 1 };
 
 /* Most of a hash stands beside the number, so that texts are compared where they are the same. */
 struct vocab_slot {
@@ -76,6 +75,13 @@ int64_t vocab_find(const struct vocab *v, struct span s)
     return vocab_find_asked(v, s, hash_xxh3_64(s));
 }
 
+bool vocab_is_joined(const struct vocab *v, uint32_t id, struct span left, struct span right)
+{
+    struct span s = vocab_get(v, id);
+
+    return s.n == left.n + right.n && s.n && memcmp(s.p, left.p, left.n) == 0 && memcmp(s.p + left.n, right.p, right.n) == 0;
+}
+
 int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely)
 {
     struct span x = vocab_get(v, likely);
@@ -113,7 +119,10 @@ int vocab_reserve(struct vocab *v, uint32_t n, struct err *e)
 
     if (n > VOCAB_MAX_ID)
         return err_set(e, ERR_FORMAT, "a vocabulary of %u tokens: at most %d", n, VOCAB_MAX_ID);
-    while (size < n * 2)
+    if ((size_t)n * sizeof(struct vocab_entry) > v->entries.cap &&
+        buf_reserve_large(&v->entries, (size_t)n * sizeof(struct vocab_entry) - v->entries.n) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+    while (size < n + n / 2)
         size *= 2;
     return v->slots && size == v->mask + 1 ? 0 : grow_table(v, size, e);
 }
@@ -124,8 +133,8 @@ int vocab_put(struct vocab *v, uint32_t id, struct span s, struct err *e)
 
     if (id > VOCAB_MAX_ID)
         return err_set(e, ERR_FORMAT, "token id %u is above %d", id, VOCAB_MAX_ID);
-    if (s.n > UINT32_MAX)
-        return err_set(e, ERR_FORMAT, "token %u is longer than 4 GiB", id);
+    if (s.n > LONGEST || v->bytes.n > UINT32_MAX - s.n)
+        return err_set(e, ERR_FORMAT, "token %u is longer than 1 GiB, or all before have 4 GiB", id);
     if (id >= v->n) {
         size_t more = (size_t)(id + 1 - v->n) * sizeof *x;
         if (buf_reserve(&v->entries, more) < 0)
@@ -139,7 +148,7 @@ int vocab_put(struct vocab *v, uint32_t id, struct span s, struct err *e)
         return err_set(e, ERR_FORMAT, "token id %u is given twice", id);
     if (buf_put_span(&v->bytes, s) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
-    *x = (struct vocab_entry){v->bytes.n - s.n, (uint32_t)s.n, MODEL};
+    *x = (struct vocab_entry){(uint32_t)(v->bytes.n - s.n), (uint32_t)s.n & LONGEST, MODEL};
     return 0;
 }
 

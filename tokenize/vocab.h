@@ -48,6 +48,8 @@ bool vocab_may_have(const struct vocab *v, uint64_t asked); /* false: certainly 
 int64_t vocab_find_asked(const struct vocab *v, struct span s, uint64_t asked);
 /* The same among the model's own tokens, not added ones. */
 int64_t vocab_find_own(const struct vocab *v, struct span s);
+/* True if the bytes of an id are two others, neither of them empty, one after the other. */
+bool vocab_is_joined(const struct vocab *v, uint32_t id, struct span left, struct span right);
 /* The same as vocab_find; fast where the id is the one given. */
 int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely);
 bool vocab_is_there(const struct vocab *v, uint32_t id);

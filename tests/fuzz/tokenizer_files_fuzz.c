@@ -47,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (merges) {
         struct span vocab = {copy, (size_t)(merges - copy)}, rest = {merges + 1, size - vocab.n - 1};
         same_vocab(vocab);
-        if (format_read_gpt2(t, "v", vocab, "m", rest, NULL, &e) == 0 && bpe_finish(&t->bpe, &t->vocab, &e) < 0)
+        if (format_read_gpt2(t, "v", vocab, "m", rest, NULL, &e) == 0 &&
+            (t->later ? tokenizer_prepare(t, &e) : bpe_finish(&t->bpe, &t->vocab, &e)) < 0)
             abort();
     } else if (format_read_tiktoken(t, "r", (struct span){copy, size}, "gpt2", &e) == 0 &&
                (bpe_finish(&t->bpe, &t->vocab, &e) < 0 || bpe_check_cuts(&t->bpe, &t->vocab, &e) < 0)) {

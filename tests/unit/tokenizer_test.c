@@ -236,7 +236,7 @@ static void ranks_follow_the_definition(void **state)
         assert_int_equal(bpe_finish(&b, &v, &e), 0);
         assert_int_equal(b.dense != NULL, round % 6 < 5);
         t = (struct tokenizer){.vocab = v, .bpe = b};
-        assert_int_equal(ranks_later_begin(&t, 0, NULL, &e), 0);
+        assert_int_equal(ranks_later_begin(&t, 0, NULL, NULL, &e), 0);
         for (int i = 0; i < 100; i++) {
             size_t n = 1 + below(i % 8 ? 30 : 150), k;
             if (use_isa(&b, (enum isa)(i % 3)))
@@ -280,7 +280,7 @@ static void merges_wait_for_a_text(void **state)
         for (uint32_t i = 0; i < 100; i++)
             made[i] = (256 + i) << 8 | made_of[i];
         assert_int_equal(bpe_set_bytes(&t.bpe, &t.vocab, &e), 0);
-        assert_int_equal(ranks_later_begin(&t, 100, made, &e), 0);
+        assert_int_equal(ranks_later_begin(&t, 100, made, NULL, &e), 0);
         for (int i = 0; i < 400; i++) {
             size_t n = 1 + below(BPE_SHORT), k;
             struct bpe_word w = {.p = text, .ids = got, .n = (uint32_t)n};

@@ -185,7 +185,7 @@ static void add_piece(struct unigram *u, struct vocab *v, uint32_t id, struct sp
 {
     struct err e;
 
-    if (vocab_add(v, id, s, &e) < 0 || unigram_add(u, id, s, score, PIECES, &e) < 0 || unigram_add_piece(u, id, s, &e) < 0)
+    if (vocab_add(v, id, s, &e) < 0 || unigram_add(u, id, s, score, PIECES, &e) < 0)
         fail_msg("%s", e.msg);
 }
 
@@ -195,6 +195,7 @@ static void make_near_ties(struct unigram *u, struct vocab *v)
 {
     static const float letters[] = {-3.125F, -3.25F, -3.6875F};
     uint32_t id = 0;
+    struct err e;
 
     add_piece(u, v, id++, span_of(SPACE_MARK), -2);
     for (uint32_t size = 1, all = 3; size <= 3; size++, all *= 3)
@@ -209,6 +210,8 @@ static void make_near_ties(struct unigram *u, struct vocab *v)
                 score += ldexpf((float)number(5) - 2, -8 - (int)number(8));
             add_piece(u, v, id++, (struct span){text, size}, score);
         }
+    if (unigram_add_pieces(u, v, &e) < 0)
+        fail_msg("%s", e.msg);
     unigram_finish(u, v, 0);
 }
 
