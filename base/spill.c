@@ -100,7 +100,8 @@ int spill_flush(struct spill *s, struct err *e)
     return 0;
 }
 
-int spill_rewind(struct spill *s, struct err *e)
+/* Puts begin at the beginning again. */
+static int spill_rewind(struct spill *s, struct err *e)
 {
     if (s->fd >= 0 && (ftruncate(s->fd, 0) < 0 || lseek(s->fd, 0, SEEK_SET) < 0))
         return err_sys(e, ERR_IO, "cannot empty a temporary file");

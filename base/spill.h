@@ -31,8 +31,6 @@ int spill_put(struct spill *s, const void *p, size_t n, struct err *e);
 int spill_write_out(struct spill *s, struct err *e);
 /* The same, and gives the buffer back: between the last put and the first read. */
 int spill_flush(struct spill *s, struct err *e);
-/* Of a file that was written out: puts begin at its beginning again. */
-int spill_rewind(struct spill *s, struct err *e);
 /* Instead of puts: writes at an offset, in any order; any number of threads. */
 int spill_write(const struct spill *s, uint64_t offset, const void *p, size_t n, struct err *e);
 /* Reads n bytes at an offset; any number of threads. */
