@@ -10,6 +10,8 @@
 
 #include "base/file.h"
 
+enum { PART = 1 << 18 /* bytes that are copied at a time */ };
+
 const char *spill_folder(const char *dir)
 {
     if (!dir)
@@ -113,7 +115,8 @@ int spill_flush(struct spill *s, struct err *e)
     return 0;
 }
 
-int spill_rewind(struct spill *s, struct err *e)
+/* Puts begin at the beginning again. */
+static int spill_rewind(struct spill *s, struct err *e)
 {
     if (s->fd >= 0 && (ftruncate(s->fd, 0) < 0 || lseek(s->fd, 0, SEEK_SET) < 0))
         return refused(s->fd, "empty", e);
@@ -218,6 +221,41 @@ void spill_reader_close(struct spill_reader *r)
 {
     free(r->buf);
     *r = (struct spill_reader){0};
+}
+
+uint64_t spill_skip(struct spill_reader *r, uint64_t n)
+{
+    size_t have = r->have - r->pos;
+    uint64_t from = r->at - have;
+
+    if (n <= have) {
+        r->pos += (size_t)n;
+    } else {
+        r->at = from + n;
+        r->pos = r->have = 0;
+    }
+    return from;
+}
+
+/* ---- parts ---- */
+
+int spill_put_part(struct spill *to, const struct spill_part *from, struct err *e)
+{
+    struct spill_reader r;
+    size_t got;
+    int rc = spill_reader_open(&r, from->s, from->at, from->at + from->n, PART, e);
+
+    while (rc == 0 && (rc = spill_ahead(&r, PART, &got, e)) == 0 && got) {
+        rc = spill_put(to, r.buf + r.pos, got, e);
+        r.pos += got;
+    }
+    spill_reader_close(&r);
+    return rc;
+}
+
+int spill_part_done(const struct spill_part *p, struct err *e)
+{
+    return p->s && p->at + p->n == p->s->size ? spill_rewind(p->s, e) : 0;
 }
 
 /* ---- mapped ---- */

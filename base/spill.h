@@ -31,12 +31,20 @@ int spill_put(struct spill *s, const void *p, size_t n, struct err *e);
 int spill_write_out(struct spill *s, struct err *e);
 /* The same, and gives the buffer back: between the last put and the first read. */
 int spill_flush(struct spill *s, struct err *e);
-/* Of a file that was written out: puts begin at its beginning again. */
-int spill_rewind(struct spill *s, struct err *e);
 /* Instead of puts: writes at an offset, in any order; any number of threads. */
 int spill_write(const struct spill *s, uint64_t offset, const void *p, size_t n, struct err *e);
 /* Reads n bytes at an offset; any number of threads. */
 int spill_read(const struct spill *s, uint64_t offset, void *p, size_t n, struct err *e);
+
+/* Some bytes of a file that were written out; s NULL: none. */
+struct spill_part {
+    struct spill *s;
+    uint64_t at, n;
+};
+/* Puts a copy of them to another file. */
+int spill_put_part(struct spill *to, const struct spill_part *from, struct err *e);
+/* They have been read and are not wanted again: if none are behind them the file is emptied. */
+int spill_part_done(const struct spill_part *p, struct err *e);
 void spill_close(struct spill *s);
 
 /* The bytes of [at, end) of a flushed spill, in order, through cap bytes of memory. */
@@ -53,6 +61,8 @@ int spill_reader_open(struct spill_reader *r, const struct spill *s, uint64_t at
 int spill_ahead(struct spill_reader *r, size_t n, size_t *got, struct err *e);
 /* Copies the next n bytes, any number; ERR_IO if there are fewer. */
 int spill_next(struct spill_reader *r, void *p, size_t n, struct err *e);
+/* Passes over the next n bytes, which are there; where they are comes back. */
+uint64_t spill_skip(struct spill_reader *r, uint64_t n);
 void spill_reader_close(struct spill_reader *r);
 
 /* A nameless file of n zero bytes, mapped for reading and writing; n 0: no bytes. */

@@ -8,6 +8,7 @@
 #include "curate/stream/rank_exchange.h"
 #include "pipelines/answers.h"
 #include "pipelines/counts.h"
+#include "pipelines/note_file.h"
 #include "pipelines/work.h"
 
 /* What decides: the last stage of a pass, for the inputs [first, last). */
@@ -21,20 +22,19 @@ struct decision {
 
 /* Has the stage commit the notes of one part; *count of them.  Answers are written now if out is
  * given, else the stage must see all first. */
-static int commit_notes(const struct stage *st, struct span notes, struct file_out *out, uint64_t *count, struct err *e)
+static int commit_notes(const struct stage *st, struct note_file *in, struct file_out *out, uint64_t *count, struct err *e)
 {
     struct arena a = {0};
     struct buf b = {0};
-    struct span note;
-    size_t at = 0;
     int rc;
 
     *count = 0;
-    while ((rc = frame_next_note(notes, &at, &note, e)) > 0) {
+    while ((rc = note_file_next(in, st->ops->commit_long != NULL, e)) > 0) {
         struct verdict v = {0};
-        struct span reply = {0};
+        struct span reply = {0}, note = buf_span(&in->note);
 
-        rc = st->ops->commit(st->state, note, &v, &reply, &a, e);
+        rc = in->rest.s ? st->ops->commit_long(st->state, note, &in->rest, &v, &reply, &a, e)
+                        : st->ops->commit(st->state, note, &v, &reply, &a, e);
         if (rc == 0 && !out && (v.drop || reply.p))
             rc = err_set(e, ERR_UNSUPPORTED, "stage %s answers before it has seen all", st->ops->name);
         if (rc == 0 && out)
@@ -81,20 +81,20 @@ static int end_answers(struct file_out *out, int rc, struct err *e)
 static int commit_part(struct decision *d, int input, struct err *e)
 {
     struct file_out *out = NULL;
-    struct file_map m;
+    struct note_file in;
     char path[4096];
     int rc = 0;
 
     work_part(d->c->plan, d->pass->number, input, WORK_NOTES, path);
-    TRY(file_map_open(&m, path, e));
+    TRY(note_file_open(&in, path, e));
     work_part(d->c->plan, d->pass->number, input, WORK_ANSWERS, path);
     if (!d->stage->ops->resolve && !d->pass->ends)
         rc = file_create(&out, path, 0, e);
     if (rc == 0)
-        rc = commit_notes(d->stage, (struct span){(const char *)m.p, m.n}, out, &d->count[input - d->first], e);
+        rc = commit_notes(d->stage, &in, out, &d->count[input - d->first], e);
     if (out)
         rc = end_answers(out, rc, e);
-    file_map_close(&m);
+    note_file_close(&in);
     return rc;
 }
 

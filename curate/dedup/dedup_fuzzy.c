@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "curate/dedup/dedup_fuzzy_inner.h"
 #include "curate/dedup/dedup_fuzzy_note.h"
+#include "curate/dedup/dedup_shared.h"
 #include "curate/dedup/minhash_text.h"
 
 /* Of a bound on memory: what the rest of the program takes (threads' blocks, libraries), what is
@@ -20,6 +21,7 @@ struct thread {
     struct shingler *shingler;
     struct idle_signer *signer; /* of notes that stay here */
     struct device *cpu;         /* of others, if the CPU signs */
+    struct spill sets;          /* of long texts of the block in hand */
 };
 
 /* The note of a document that stays in this process: its shingles are in the store, its record comes there. */
@@ -96,6 +98,7 @@ static void fuzzy_thread_close(void *stage, void *thread)
     shingler_free(t->shingler);
     give_signer(stage, t->signer);
     device_close(t->cpu);
+    spill_close(&t->sets);
     free(t);
 }
 
@@ -112,6 +115,7 @@ static int thread_open(struct fuzzy *f, bool own, void **thread, struct err *e)
 
     if (!t)
         return err_set(e, ERR_NOMEM, "out of memory for a thread");
+    t->sets.fd = -1;
     rc = shingler_new(&t->shingler, f->preset, shingle_seed(f), e);
     if (rc == 0 && own)
         rc = take_signer(f, &t->signer, e);
@@ -136,19 +140,36 @@ static int outside_thread_open(void *stage, void **thread, struct err *e)
     return thread_open(stage, false, thread, e);
 }
 
-/* A note with the shingles in it. */
+/* A note with the shingles, of the document's set, in it. */
 static int whole_note(struct fuzzy *f, struct thread *t, struct doc *d, const struct fuzzy_note *h,
                       const struct shingle_set *set, struct span id, struct span *note, struct err *e)
 {
     struct fuzzy_parts p;
-    uint64_t sig[MINHASH_MAX];
 
-    if (!fuzzy_note_new(&f->shape, d->arena, h, h->count && t->cpu, &p, note, e))
+    if (!fuzzy_note_new(&f->shape, d->arena, h, set->count && t->cpu, &p, note, e))
         return ERR_NOMEM;
     memcpy(p.id, id.p, id.n);
     memcpy(p.id + id.n, d->text.p, h->text_n);
-    TRY(shingle_set_copy(set, 0, p.hash, set->count, e));
-    return p.has_record ? dedup_sign_one(t->cpu, &f->minhash, &f->shape, p.hash, h->count, sig, &p.record, e) : 0;
+    TRY(shingle_set_copy(set, 0, p.hash, h->count, e));
+    return p.has_record ? dedup_sign_one(t->cpu, &f->minhash, &f->shape, set, &p.record, e) : 0;
+}
+
+/* One of which all but the head is in the thread's file: the shingles are there, and the rest of a note without them follows. */
+static int long_note(struct fuzzy *f, struct thread *t, struct doc *d, const struct fuzzy_note *h,
+                     const struct shingle_set *set, struct span id, struct span *note, struct err *e)
+{
+    struct fuzzy_note head = *h, *to;
+    union { struct span note; struct { struct fuzzy_note *h; size_t n; } of; } u;
+
+    head.count = 0;
+    TRY(whole_note(f, t, d, &head, set, id, &u.note, e));
+    to = u.of.h;
+    to->count = h->count;
+    TRY(spill_put(&t->sets, to + 1, u.of.n - sizeof *to, e));
+    TRY(spill_write_out(&t->sets, e));
+    *note = (struct span){u.note.p, sizeof *to};
+    *d->note_rest = (struct spill_part){&t->sets, set->file.at, t->sets.size - set->file.at};
+    return 0;
 }
 
 /* A note for this process, the shingles being put aside. */
@@ -172,7 +193,7 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
 {
     struct fuzzy *f = stage;
     struct thread *t = thread;
-    struct fuzzy_note h = {.text_n = f->conf.report ? d->text.n : 0};
+    struct fuzzy_note h = {.text_n = !f->conf.report ? 0 : d->text.n < SHARED_LOOK ? d->text.n : SHARED_LOOK};
     uint64_t now = laps_now();
     struct shingle_set set;
     struct span id;
@@ -183,15 +204,17 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
         return err_set(e, ERR_NOMEM, "out of memory for an id");
     h.id_n = id.n;
     TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h.rank, e));
-    rc = shingle_set_of(&set, t->shingler, d->compared.p ? d->compared : d->text, f->conf.dir, e);
+    rc = shingle_set_of(&set, t->shingler, d->compared.p ? d->compared : d->text, &t->sets, f->conf.dir, e);
     h.count = set.count;
     if (rc == 0 && f->conf.keep == KEEP_BEST)
         dedup_seen_count(&f->ranks, h.rank > 0);
     laps_add(&f->laps, LAP_SHINGLES, now);
-    if (rc == 0)
-        rc = t->signer ? own_note(t, d, &h, &set, id, note, e) : whole_note(f, t, d, &h, &set, id, note, e);
-    shingle_set_close(&set);
-    return rc;
+    if (rc < 0)
+        return rc;
+    if (set.file.s && d->note_rest && !t->signer)
+        return long_note(f, t, d, &h, &set, id, note, e);
+    TRY(t->signer ? own_note(t, d, &h, &set, id, note, e) : whole_note(f, t, d, &h, &set, id, note, e));
+    return spill_part_done(&set.file, e);
 }
 
 static int fuzzy_work_end(void *stage, void *thread, struct err *e)
@@ -242,21 +265,22 @@ static int put_parts(struct fuzzy *f, const struct fuzzy_parts *p, size_t count,
     if (!p->has_record && count) {
         if (!f->signer)
             TRY(dedup_signer_new(&f->signer, &f->signs, e));
-        return dedup_signer_add(f->signer, &(struct shingle_set){p->hash, {.fd = -1}, count}, d, e);
+        return dedup_signer_add(f->signer, &(struct shingle_set){p->hash, count, p->hashes}, d, e);
     }
     *d = (struct signed_doc){0};
-    TRY(dedup_store_put_set(&f->store, p->hash, count, &d->set, e));
+    TRY(p->hash ? dedup_store_put_set(&f->store, p->hash, count, &d->set, e)
+                : dedup_store_put_part(&f->store, &p->hashes, &d->set, e));
     return p->has_record ? dedup_store_put_records(&f->store, &f->store.n, 1, &p->record, e) : 0;
 }
 
-static int add(struct fuzzy *f, struct span note, bool outside, struct err *e)
+static int add(struct fuzzy *f, struct span note, const struct spill_part *rest, bool outside, struct arena *a, struct err *e)
 {
     struct fuzzy_parts p;
     struct fuzzy_note *h;
     struct signed_doc d;
     uint64_t rank;
 
-    TRY(fuzzy_note_parse(&f->shape, note, &h, &p, e));
+    TRY(fuzzy_note_parse_long(&f->shape, note, rest, a, &h, &p, e));
     rank = outside ? UINT64_MAX : f->conf.keep == KEEP_LAST ? f->store.n : h->rank;
     TRY(put_parts(f, &p, h->count, &d, e));
     dedup_signer_number(&d, f->store.n);
@@ -270,7 +294,7 @@ int dedup_fuzzy_take_outside(void *to, struct span note, struct err *e)
 {
     struct fuzzy *f = to;
 
-    return add(f, note, true, e);
+    return add(f, note, NULL, true, NULL, e);
 }
 
 const struct stage_rule dedup_fuzzy_rules[] = {
@@ -279,17 +303,22 @@ const struct stage_rule dedup_fuzzy_rules[] = {
     {0},
 };
 
-static int fuzzy_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
-                        struct err *e)
+static int fuzzy_commit_long(void *stage, struct span note, const struct spill_part *rest, struct verdict *v,
+                             struct span *reply, struct arena *a, struct err *e)
 {
     struct fuzzy *f = stage;
     uint64_t now = laps_now();
-    int rc = f->conf.own_notes ? add_own(f, note, e) : add(f, note, false, e);
+    int rc = f->conf.own_notes ? add_own(f, note, e) : add(f, note, rest, false, a, e);
 
-    (void)v, (void)reply, (void)a;
+    (void)v, (void)reply;
     f->own++;
     laps_add(&f->laps, LAP_COMMIT, now);
     return rc;
+}
+
+static int fuzzy_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
+{
+    return fuzzy_commit_long(stage, note, NULL, v, reply, a, e);
 }
 
 /* ---- what became of them ---- */
@@ -373,21 +402,22 @@ static int fuzzy_stats(void *stage, struct buf *json)
     return laps_json(&laps, json);
 }
 
-int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_note *to, struct err *e)
+int dedup_fuzzy_note(const void *stage, struct span note, const struct spill_part *rest, struct arena *a,
+                     struct dedup_fuzzy_note *to, struct err *e)
 {
     const struct fuzzy *f = stage;
     struct fuzzy_parts p = {0};
     struct fuzzy_note *h;
 
-    TRY(fuzzy_note_parse(&f->shape, note, &h, &p, e));
+    TRY(fuzzy_note_parse_long(&f->shape, note, rest, a, &h, &p, e));
     *to = (struct dedup_fuzzy_note){h->count, p.record.key, p.has_record ? (size_t)f->shape.bands : 0,
                                    fuzzy_shown(f, (struct span){p.id, h->id_n})};
     return 0;
 }
 
-int dedup_fuzzy_outside(void *stage, struct span note, struct err *e)
+int dedup_fuzzy_outside(void *stage, struct span note, const struct spill_part *rest, struct arena *a, struct err *e)
 {
-    return dedup_fuzzy_take_outside(stage, note, e);
+    return add(stage, note, rest, true, a, e);
 }
 
 float dedup_fuzzy_similarity(const void *stage, uint64_t n)
@@ -425,6 +455,7 @@ static const struct stage_ops fuzzy_ops = {
     .work = fuzzy_work,
     .work_end = fuzzy_work_end,
     .commit = fuzzy_commit,
+    .commit_long = fuzzy_commit_long,
     .resolve = dedup_fuzzy_resolve,
     .judge = fuzzy_judge,
     .apply = fuzzy_apply,

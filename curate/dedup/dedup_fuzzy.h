@@ -104,10 +104,11 @@ struct dedup_fuzzy_note {
     size_t keys;
     struct span id;
 };
-/* ERR_IO: it is no note of this stage.  to points into it. */
-int dedup_fuzzy_note(const void *stage, struct span note, struct dedup_fuzzy_note *to, struct err *e);
+/* ERR_IO: it is no note of this stage.  to points into it, or, if it goes on in a file (rest, else NULL), into a. */
+int dedup_fuzzy_note(const void *stage, struct span note, const struct spill_part *rest, struct arena *a,
+                     struct dedup_fuzzy_note *to, struct err *e);
 /* A note of a document that only others are held against; after all that commit is given. */
-int dedup_fuzzy_outside(void *stage, struct span note, struct err *e);
+int dedup_fuzzy_outside(void *stage, struct span note, const struct spill_part *rest, struct arena *a, struct err *e);
 /* An index of that name, as the stage writes it with that much memory; and puts a note of commit into it. */
 int dedup_fuzzy_index_create(const void *stage, struct index_out **x, const char *path, int64_t memory, struct err *e);
 int dedup_fuzzy_index_put(const void *stage, struct index_out *x, struct span note, struct err *e);

@@ -29,6 +29,11 @@ struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena 
     return to;
 }
 
+static int not_one(size_t n, struct err *e)
+{
+    return err_set(e, ERR_IO, "a note of %zu bytes is none of near-duplicates", n);
+}
+
 int fuzzy_note_parse(const struct dedup_bands *shape, struct span note, struct fuzzy_note **h, struct fuzzy_parts *p,
                      struct err *e)
 {
@@ -38,5 +43,35 @@ int fuzzy_note_parse(const struct dedup_bands *shape, struct span note, struct f
     if (note.n >= sizeof **h && u.h->count <= note.n / sizeof(uint64_t) && u.h->id_n <= note.n && u.h->text_n <= note.n &&
         (note_parts(shape, u.h, true, p) == note.n || note_parts(shape, u.h, false, p) == note.n))
         return 0;
-    return err_set(e, ERR_IO, "a note of %zu bytes is none of near-duplicates", note.n);
+    return not_one(note.n, e);
+}
+
+/* What it has but for its hashes is a note without any. */
+int fuzzy_note_parse_long(const struct dedup_bands *shape, struct span note, const struct spill_part *rest, struct arena *a,
+                          struct fuzzy_note **h, struct fuzzy_parts *p, struct err *e)
+{
+    union { char *bytes; struct fuzzy_note *h; } u;
+    struct fuzzy_note head;
+    uint64_t hashes, others;
+
+    if (!rest)
+        return fuzzy_note_parse(shape, note, h, p, e);
+    if (note.n != sizeof head)
+        return not_one(note.n, e);
+    memcpy(&head, note.p, sizeof head);
+    hashes = head.count * sizeof(uint64_t);
+    if (head.count > rest->n / sizeof(uint64_t))
+        return not_one(rest->n, e);
+    others = rest->n - hashes;
+    u.bytes = arena_alloc(a, sizeof head + others);
+    if (!u.bytes)
+        return err_set(e, ERR_NOMEM, "out of memory for %zu bytes of a note", (size_t)others);
+    *u.h = head;
+    u.h->count = 0;
+    TRY(spill_read(rest->s, rest->at + hashes, u.bytes + sizeof head, others, e));
+    TRY(fuzzy_note_parse(shape, (struct span){u.bytes, sizeof head + others}, h, p, e));
+    (*h)->count = head.count;
+    p->hash = NULL;
+    p->hashes = (struct spill_part){rest->s, rest->at, hashes};
+    return 0;
 }

@@ -8,6 +8,7 @@
 #define CURATE_DEDUP_FUZZY_NOTE_H
 
 #include "base/mem.h"
+#include "base/spill.h"
 #include "curate/dedup/dedup_bands.h"
 
 struct fuzzy_note {
@@ -15,7 +16,8 @@ struct fuzzy_note {
 };
 /* Where the parts are. */
 struct fuzzy_parts {
-    uint64_t *hash;
+    uint64_t *hash;           /* NULL: */
+    struct spill_part hashes; /*   in a file */
     struct band_record record;
     bool has_record;
     char *id; /* and the text behind it */
@@ -27,4 +29,8 @@ struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena 
 /* Takes a note apart, which may come from a file that others made.  ERR_IO: it is none of bands of this shape. */
 int fuzzy_note_parse(const struct dedup_bands *shape, struct span note, struct fuzzy_note **h, struct fuzzy_parts *p,
                      struct err *e);
+/* The same of one of which all but the head is in a file (curate/stream/stage.h, commit_long), where its hashes stay; what else
+ * it has comes into a.  rest NULL: it is whole. */
+int fuzzy_note_parse_long(const struct dedup_bands *shape, struct span note, const struct spill_part *rest, struct arena *a,
+                          struct fuzzy_note **h, struct fuzzy_parts *p, struct err *e);
 #endif

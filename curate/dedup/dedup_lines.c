@@ -89,16 +89,16 @@ static int add_note(struct lines *l, struct dedup_note_reader *r, uint32_t *n, s
         TRY(add_units(l, key, got / sizeof *key, e));
         *n += (uint32_t)(got / sizeof *key);
     } while (got == sizeof key);
-    return dedup_note_done(r, e);
+    return 0;
 }
 
-static int lines_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a,
-                        struct err *e)
+static int lines_commit_long(void *stage, struct span note, const struct spill_part *rest, struct verdict *v,
+                             struct span *reply, struct arena *a, struct err *e)
 {
     struct lines *l = stage;
     struct dedup_note_reader r;
     uint32_t n = 0;
-    int rc = dedup_note_open(&r, note, e);
+    int rc = dedup_note_open(&r, note, rest, e);
 
     (void)v;
     (void)reply;
@@ -108,6 +108,11 @@ static int lines_commit(void *stage, struct span note, struct verdict *v, struct
         rc = add_note(l, &r, &n, e);
     dedup_note_reader_close(&r);
     return rc < 0 ? rc : spill_put(&l->counts, &n, sizeof n, e);
+}
+
+static int lines_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
+{
+    return lines_commit_long(stage, note, NULL, v, reply, a, e);
 }
 
 static int lines_resolve(void *stage, int jobs, struct err *e)
@@ -181,6 +186,7 @@ static const struct stage_ops lines_ops = {
     .thread_close = dedup_noter_close,
     .work = lines_work,
     .commit = lines_commit,
+    .commit_long = lines_commit_long,
     .resolve = lines_resolve,
     .judge = lines_judge,
     .apply = lines_apply,

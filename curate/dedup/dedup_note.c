@@ -2,13 +2,15 @@
 
 #include <stdlib.h>
 
+#include "curate/stream/stage.h"
+
 /* Bytes of a note that is in memory, and of those of a file that are read at a time. */
-enum { MOST = 1 << 20, READ = 1 << 16 };
+enum { MOST = NOTE_LONG, READ = 1 << 16 };
 
 struct head {
-    struct spill *file; /* NULL: the bytes follow */
-    uint64_t at, n, unused;
+    uint64_t unused[2], n, more; /* bytes that follow; the others are 0 */
 };
+_Static_assert(sizeof(struct head) == NOTE_HEAD, "a long note's head is what is in memory");
 
 void dedup_note_close(struct dedup_note *w)
 {
@@ -19,8 +21,7 @@ void dedup_note_close(struct dedup_note *w)
 void dedup_note_begin(struct dedup_note *w, const struct doc *d)
 {
     buf_clear_most(&w->b, 2 * MOST);
-    w->stays = d->note_stays;
-    w->in_file = false;
+    w->rest = d->note_rest;
 }
 
 /* What there is of the note goes to the file, and more. */
@@ -28,9 +29,8 @@ static int put_out(struct dedup_note *w, const void *p, size_t n, struct err *e)
 {
     if (w->file.fd < 0)
         TRY(spill_open(&w->file, w->dir, READ, e));
-    if (!w->in_file)
-        w->at = w->file.size;
-    w->in_file = true;
+    if (!w->rest->s)
+        *w->rest = (struct spill_part){&w->file, w->file.size, 0};
     TRY(spill_put(&w->file, w->b.p, w->b.n, e));
     buf_clear(&w->b);
     return spill_put(&w->file, p, n, e);
@@ -38,7 +38,7 @@ static int put_out(struct dedup_note *w, const void *p, size_t n, struct err *e)
 
 int dedup_note_put(struct dedup_note *w, const void *p, size_t n, struct err *e)
 {
-    if (w->stays && w->b.n + n > MOST)
+    if (w->rest && w->b.n + n > MOST)
         return put_out(w, p, n, e);
     return buf_put(&w->b, p, n) < 0 ? err_set(e, ERR_NOMEM, "out of memory for the parts of a text") : 0;
 }
@@ -47,14 +47,15 @@ int dedup_note_end(struct dedup_note *w, struct arena *a, struct span *note, str
 {
     struct head *h;
 
-    if (w->in_file) {
+    if (w->rest && w->rest->s) {
         TRY(put_out(w, NULL, 0, e));
         TRY(spill_write_out(&w->file, e));
+        w->rest->n = w->file.size - w->rest->at;
     }
     h = arena_alloc(a, sizeof *h + w->b.n);
     if (!h)
         return err_set(e, ERR_NOMEM, "out of memory for the parts of a text");
-    *h = w->in_file ? (struct head){&w->file, w->at, w->file.size - w->at, 0} : (struct head){.n = w->b.n};
+    *h = (struct head){.n = w->rest && w->rest->s ? w->rest->n : w->b.n};
     if (w->b.n)
         memcpy(h + 1, w->b.p, w->b.n);
     *note = (struct span){(const char *)h, sizeof *h + w->b.n};
@@ -78,22 +79,18 @@ void dedup_noter_close(void *stage, void *thread)
     free(t);
 }
 
-int dedup_note_open(struct dedup_note_reader *r, struct span note, struct err *e)
+int dedup_note_open(struct dedup_note_reader *r, struct span note, const struct spill_part *rest, struct err *e)
 {
-    struct head h;
-
     *r = (struct dedup_note_reader){0};
-    if (note.n < sizeof h)
+    if (note.n < NOTE_HEAD)
         return err_set(e, ERR_IO, "a note is cut off");
-    memcpy(&h, note.p, sizeof h);
-    r->left = (struct span){note.p + sizeof h, note.n - sizeof h};
-    r->file = h.file;
-    return h.file ? spill_reader_open(&r->in, h.file, h.at, h.at + h.n, READ, e) : 0;
+    r->left = (struct span){note.p + NOTE_HEAD, note.n - NOTE_HEAD};
+    return rest ? spill_reader_open(&r->in, rest->s, rest->at, rest->at + rest->n, READ, e) : 0;
 }
 
 int dedup_note_next(struct dedup_note_reader *r, void *to, size_t n, size_t *got, struct err *e)
 {
-    if (r->file) {
+    if (r->in.s) {
         TRY(spill_ahead(&r->in, n, got, e));
         memcpy(to, r->in.buf + r->in.pos, *got);
         r->in.pos += *got;
@@ -103,11 +100,6 @@ int dedup_note_next(struct dedup_note_reader *r, void *to, size_t n, size_t *got
     memcpy(to, r->left.p, *got);
     r->left = (struct span){r->left.p + *got, r->left.n - *got};
     return 0;
-}
-
-int dedup_note_done(struct dedup_note_reader *r, struct err *e)
-{
-    return r->file && r->in.end == r->file->size ? spill_rewind(r->file, e) : 0;
 }
 
 void dedup_note_reader_close(struct dedup_note_reader *r)

@@ -72,12 +72,14 @@ static int commit_exact(struct sharded *s, struct span note, struct err *e)
     return parcel_put(&s->out.file[rank], s->n, note, e);
 }
 
-static int commit_fuzzy(struct sharded *s, struct span note, bool outside, struct err *e)
+/* rest: NULL, or of a note that goes on in a file. */
+static int commit_fuzzy(struct sharded *s, struct span note, const struct spill_part *rest, bool outside, struct arena *a,
+                        struct err *e)
 {
     struct dedup_fuzzy_note x;
     uint64_t id_n;
 
-    TRY(dedup_fuzzy_note(s->inner.state, note, &x, e));
+    TRY(dedup_fuzzy_note(s->inner.state, note, rest, a, &x, e));
     for (size_t i = 0; i < x.keys; i++) {
         struct rank_key k = {dedup_band_mix(x.key[i], (int)i), s->n};
         if (x.key[i] == BUCKET_NONE)
@@ -90,12 +92,12 @@ static int commit_fuzzy(struct sharded *s, struct span note, bool outside, struc
         TRY(spill_put(&s->ids, &id_n, sizeof id_n, e));
         TRY(spill_put(&s->ids, x.id.p, x.id.n, e));
     }
-    return parcel_put(&s->notes, s->n, note, e);
+    return parcel_put_note(&s->notes, s->n, note, rest, e);
 }
 
-static int add(struct sharded *s, struct span note, bool outside, struct err *e)
+static int add(struct sharded *s, struct span note, const struct spill_part *rest, bool outside, struct arena *a, struct err *e)
 {
-    TRY(s->fuzzy ? commit_fuzzy(s, note, outside, e) : commit_exact(s, note, e));
+    TRY(s->fuzzy ? commit_fuzzy(s, note, rest, outside, a, e) : commit_exact(s, note, e));
     s->n++;
     if (memory_left(s) < LEAST_WORK)
         return err_set(e, ERR_NOMEM, "%" PRIu64 " documents of one rank take more memory than %" PRId64 " bytes", s->n,
@@ -107,7 +109,7 @@ static int take_outside(void *to, struct span note, struct err *e)
 {
     struct sharded *s = to;
 
-    return add(s, note, true, e);
+    return add(s, note, NULL, true, NULL, e);
 }
 
 /* This rank's share of the files of --against, before its own documents. */
@@ -129,10 +131,17 @@ static int sharded_commit(void *stage, struct span note, struct verdict *v, stru
 {
     struct sharded *s = stage;
 
-    (void)v, (void)reply, (void)a;
+    (void)v, (void)reply;
     if (!s->begun && !s->fuzzy)
         TRY(begin_exact(s, e));
-    return add(s, note, false, e);
+    return add(s, note, NULL, false, a, e);
+}
+
+static int sharded_commit_long(void *stage, struct span note, const struct spill_part *rest, struct verdict *v,
+                               struct span *reply, struct arena *a, struct err *e)
+{
+    (void)v, (void)reply;
+    return add(stage, note, rest, false, a, e);
 }
 
 /* ---- to the ranks that decide ---- */
@@ -142,6 +151,7 @@ static int sharded_commit(void *stage, struct span note, struct verdict *v, stru
 static int route_fuzzy(struct sharded *s, const uint64_t *root, struct rank_files *out, struct err *e)
 {
     struct parcels p = {0};
+    struct spill_part rest;
     struct parcel h;
     int rc = spill_reader_open(&p.in, &s->notes, 0, s->notes.size, SHARDED_READ, e);
 
@@ -151,11 +161,14 @@ static int route_fuzzy(struct sharded *s, const uint64_t *root, struct rank_file
 
         if (mark & RANK_LARGE)
             rank = (int)(number / DEAL % (unsigned)s->c->size);
-        rc = parcel_next(&p, &h, e);
+        rc = spill_next(&p.in, &h, sizeof h, e);
+        if (rc == 0)
+            rc = parcel_head(&p, &s->notes, &h, &rest, e);
         if (rc == 0)
             rc = put_route(s, mark ? (uint32_t)rank : NOWHERE, e);
         if (rc == 0 && mark)
-            rc = parcel_put(&out->file[rank], mark & RANK_LARGE ? i | IN_GROUP : i, buf_span(&p.note), e);
+            rc = parcel_put_note(&out->file[rank], mark & RANK_LARGE ? i | IN_GROUP : i, buf_span(&p.note),
+                                 rest.s ? &rest : NULL, e);
     }
     parcels_close(&p);
     return rc;
@@ -248,22 +261,24 @@ static bool is_own(const struct sharded *s, int from, const struct parcel *h)
     return parcel_doc(h) >= s->owns[from].first && parcel_doc(h) < s->owns[from].end;
 }
 
-/* A note, to the stage that decides. */
-static int take_for_stage(struct sharded *s, bool own, uint64_t number, struct span note, struct arena *a, struct err *e)
+/* A note, to the stage that decides; rest: NULL, or of one that goes on in a file. */
+static int take_for_stage(struct sharded *s, bool own, uint64_t number, struct span note, const struct spill_part *rest,
+                          struct arena *a, struct err *e)
 {
     struct verdict v = {0};
     struct span reply;
 
     if (own)
-        TRY(s->inner.ops->commit(s->inner.state, note, &v, &reply, a, e));
+        TRY(rest ? s->inner.ops->commit_long(s->inner.state, note, rest, &v, &reply, a, e)
+                 : s->inner.ops->commit(s->inner.state, note, &v, &reply, a, e));
     else
-        TRY(s->fuzzy ? dedup_fuzzy_outside(s->inner.state, note, e) : dedup_exact_outside(s->inner.state, note, e));
+        TRY(s->fuzzy ? dedup_fuzzy_outside(s->inner.state, note, rest, a, e) : dedup_exact_outside(s->inner.state, note, e));
     return s->fuzzy ? spill_put(&s->numbers, &number, sizeof number, e) : 0;
 }
 
 /* A note that came. */
-static int take_note(struct sharded *s, int from, const struct parcel *h, struct span note, struct arena *a,
-                     struct err *e)
+static int take_note(struct sharded *s, int from, const struct parcel *h, struct span note, const struct spill_part *rest,
+                     struct arena *a, struct err *e)
 {
     bool in_group = h->number & IN_GROUP, own = is_own(s, from, h);
     uint64_t number = (s->docs.first[from] + parcel_doc(h)) | (own ? 0 : AGAINST); /* fuzzy: after all ranks' own */
@@ -272,13 +287,14 @@ static int take_note(struct sharded *s, int from, const struct parcel *h, struct
         s->came[from]++;
         TRY(spill_put(&s->in_group, &in_group, 1, e));
     }
-    return in_group ? rank_group_add(s->group, note, !own, number, e) : take_for_stage(s, own, number, note, a, e);
+    return in_group ? rank_group_add(s->group, note, !own, number, e) : take_for_stage(s, own, number, note, rest, a, e);
 }
 
 /* Those of one rank from *at on, of its own documents or of the others. */
-static int take_notes(struct sharded *s, int from, const struct spill *in, uint64_t *at, bool own, struct err *e)
+static int take_notes(struct sharded *s, int from, struct spill *in, uint64_t *at, bool own, struct err *e)
 {
     struct parcels p = {0};
+    struct spill_part rest = {0};
     struct parcel h;
     struct arena a = {0};
     int rc = spill_reader_open(&p.in, in, *at, in->size, SHARDED_READ, e);
@@ -287,9 +303,12 @@ static int take_notes(struct sharded *s, int from, const struct spill *in, uint6
         rc = spill_next(&p.in, &h, sizeof h, e);
         if (rc < 0 || is_own(s, from, &h) != own)
             break;
-        rc = parcel_note(&p, &h, e);
+        if (s->inner.ops->commit_long && !(h.number & IN_GROUP))
+            rc = parcel_head(&p, in, &h, &rest, e);
+        else
+            rc = parcel_note(&p, &h, e);
         if (rc == 0)
-            rc = take_note(s, from, &h, buf_span(&p.note), &a, e);
+            rc = take_note(s, from, &h, buf_span(&p.note), rest.s ? &rest : NULL, &a, e);
         *at += sizeof h + h.n;
         arena_reset(&a);
     }
@@ -567,15 +586,16 @@ static void sharded_close(void *stage)
     free(s);
 }
 
-#define SHARDED(title)                                                                                             \
+#define SHARDED(title, long_notes)                                                                                 \
     {                                                                                                              \
         .name = title, .thread_open = sharded_thread_open, .thread_close = sharded_thread_close,                   \
         .work = sharded_work, .commit = sharded_commit, .resolve = sharded_resolve, .judge = sharded_judge,        \
-        .apply = sharded_apply,                                                                                    \
+        .commit_long = long_notes, .apply = sharded_apply,                                                         \
         .finish = sharded_finish,                                                                                  \
         .stats = sharded_stats, .close = sharded_close,                                                            \
     }
-static const struct stage_ops exact_ops = SHARDED("dedup exact"), fuzzy_ops = SHARDED("dedup fuzzy");
+static const struct stage_ops exact_ops = SHARDED("dedup exact", NULL),
+                              fuzzy_ops = SHARDED("dedup fuzzy", sharded_commit_long);
 
 /* ---- opening ---- */
 

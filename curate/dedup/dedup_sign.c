@@ -23,17 +23,40 @@ static int make_record(struct device *cpu, const struct minhash *m, const struct
     return cpu->dedup->band_keys(cpu, &keys, e);
 }
 
-int dedup_sign_one(struct device *cpu, const struct minhash *m, const struct dedup_bands *shape, const uint64_t *hash,
-                   size_t count, uint64_t *sig, const struct band_record *r, struct err *e)
-{
-    TRY(sign(cpu, m, hash, count, sig, e));
-    return make_record(cpu, m, shape, sig, r, e);
-}
-
 /* Documents of a batch at first; for a GPU as many as it mostly has. */
 enum { FEW_DOCS = 512, GPU_DOCS = 2048 };
 /* Hashes of a long text that are signed at a time. */
 enum { PART = 1 << 15 };
+
+/* Of a set in a file: its signature, the smallest of those of its parts; the hashes go to another file too, unless it is NULL. */
+static int sign_parts(struct device *cpu, const struct minhash *m, const struct shingle_set *set, struct spill *to,
+                      uint64_t *sig, struct err *e)
+{
+    uint64_t part[MINHASH_MAX], *hash = malloc(PART * sizeof *hash);
+    int rc = hash ? 0 : err_set(e, ERR_NOMEM, "out of memory for the shingles of a long text");
+
+    for (size_t at = 0, n; at < set->count && rc == 0; at += n) {
+        n = set->count - at < PART ? set->count - at : PART;
+        rc = shingle_set_copy(set, at, hash, n, e);
+        if (rc == 0)
+            rc = sign(cpu, m, hash, n, part, e);
+        for (int i = 0; i < m->n && rc == 0; i++)
+            sig[i] = at && sig[i] < part[i] ? sig[i] : part[i];
+        if (rc == 0 && to)
+            rc = spill_put(to, hash, n * sizeof *hash, e);
+    }
+    free(hash);
+    return rc;
+}
+
+int dedup_sign_one(struct device *cpu, const struct minhash *m, const struct dedup_bands *shape, const struct shingle_set *set,
+                   const struct band_record *r, struct err *e)
+{
+    uint64_t sig[MINHASH_MAX];
+
+    TRY(set->hash ? sign(cpu, m, set->hash, set->count, sig, e) : sign_parts(cpu, m, set, NULL, sig, e));
+    return make_record(cpu, m, shape, sig, r, e);
+}
 
 struct batch {
     struct device *dev; /* that signs it, and whose the memory is; NULL: there is none yet */
@@ -202,26 +225,6 @@ static int begin_batch(struct dedup_signer *s, struct batch *b, struct err *e)
 
 /* ---- documents ---- */
 
-/* Of a set in a file: its signature, the smallest of those of its parts; the hashes go to the other file. */
-static int sign_parts(struct dedup_signer *s, const struct shingle_set *set, uint64_t *sig, struct err *e)
-{
-    uint64_t part[MINHASH_MAX], *hash = malloc(PART * sizeof *hash);
-    int rc = hash ? 0 : err_set(e, ERR_NOMEM, "out of memory for the shingles of a long text");
-
-    for (size_t at = 0, n; at < set->count && rc == 0; at += n) {
-        n = set->count - at < PART ? set->count - at : PART;
-        rc = shingle_set_copy(set, at, hash, n, e);
-        if (rc == 0)
-            rc = sign(s->cpu, s->c->m, hash, n, part, e);
-        for (int i = 0; i < s->c->m->n && rc == 0; i++)
-            sig[i] = at && sig[i] < part[i] ? sig[i] : part[i];
-        if (rc == 0)
-            rc = spill_put(s->sets, hash, n * sizeof *hash, e);
-    }
-    free(hash);
-    return rc;
-}
-
 /* On the CPU: its shingles to the file, its record to its place. */
 static int sign_now(struct dedup_signer *s, struct batch *b, const struct shingle_set *set, struct err *e)
 {
@@ -230,7 +233,7 @@ static int sign_now(struct dedup_signer *s, struct batch *b, const struct shingl
     struct band_record r = {p.key + b->n * (size_t)shape->bands, p.sketch + b->n * shape->sketch_bytes};
     uint64_t sig[MINHASH_MAX], t = laps_now();
 
-    TRY(set->hash ? sign(s->cpu, s->c->m, set->hash, set->count, sig, e) : sign_parts(s, set, sig, e));
+    TRY(set->hash ? sign(s->cpu, s->c->m, set->hash, set->count, sig, e) : sign_parts(s->cpu, s->c->m, set, s->sets, sig, e));
     TRY(make_record(s->cpu, s->c->m, shape, sig, &r, e));
     t = laps_add(s->c->laps, LAP_SIGN, t);
     if (set->hash)

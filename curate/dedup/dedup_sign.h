@@ -14,9 +14,9 @@
 #include "curate/dedup/minhash_long.h"
 #include "kernels/minhash.h"
 
-/* One document's record of its hashes, on a device of the CPU; sig: room for m->n. */
-int dedup_sign_one(struct device *cpu, const struct minhash *m, const struct dedup_bands *shape, const uint64_t *hash,
-                   size_t count, uint64_t *sig, const struct band_record *r, struct err *e);
+/* One document's record of its hashes, on a device of the CPU. */
+int dedup_sign_one(struct device *cpu, const struct minhash *m, const struct dedup_bands *shape, const struct shingle_set *set,
+                   const struct band_record *r, struct err *e);
 
 /* All outlive the signers. */
 struct dedup_sign_conf {

@@ -68,6 +68,12 @@ int dedup_store_put_set(struct dedup_store *s, const uint64_t *hash, size_t n, s
     return spill_put(s->sets.file[0], hash, n * sizeof *hash, e);
 }
 
+int dedup_store_put_part(struct dedup_store *s, const struct spill_part *hashes, struct set_ref *set, struct err *e)
+{
+    *set = (struct set_ref){s->sets.file[0]->size / sizeof(uint64_t), hashes->n / sizeof(uint64_t)};
+    return spill_put_part(s->sets.file[0], hashes, e);
+}
+
 uint64_t dedup_store_set_bytes(const struct dedup_store *s)
 {
     uint64_t bytes = 0;

@@ -53,6 +53,8 @@ int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const c
 int dedup_store_sets(struct dedup_store *s, struct spill **file, uint64_t *first, struct err *e);
 /* Or, one at a time: puts a set of n into a file. */
 int dedup_store_put_set(struct dedup_store *s, const uint64_t *hash, size_t n, struct set_ref *set, struct err *e);
+/* The same of one that is in another file. */
+int dedup_store_put_part(struct dedup_store *s, const struct spill_part *hashes, struct set_ref *set, struct err *e);
 /* Bytes of all sets. */
 uint64_t dedup_store_set_bytes(const struct dedup_store *s);
 /* The next document.  text may be empty.  ERR_LIMIT beyond 2^32 - 2 documents. */

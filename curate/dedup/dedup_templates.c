@@ -130,7 +130,7 @@ static int add_lines(struct templates *t, struct dedup_note_reader *r, struct li
     for (;; t->own++, lines->all++) {
         TRY(dedup_note_next(r, &key, sizeof key, &got, e));
         if (got < sizeof key)
-            return dedup_note_done(r, e);
+            return 0;
         lines->counted += key.hi != 0;
         if (key.hi)
             TRY(add_line(t, &key, r, e));
@@ -139,12 +139,13 @@ static int add_lines(struct templates *t, struct dedup_note_reader *r, struct li
     }
 }
 
-static int templates_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
+static int templates_commit_long(void *stage, struct span note, const struct spill_part *rest, struct verdict *v,
+                                 struct span *reply, struct arena *a, struct err *e)
 {
     struct templates *t = stage;
     struct dedup_note_reader r;
     struct lines lines = {0};
-    int rc = dedup_note_open(&r, note, e);
+    int rc = dedup_note_open(&r, note, rest, e);
 
     (void)v, (void)reply, (void)a;
     t->doc++;
@@ -153,6 +154,11 @@ static int templates_commit(void *stage, struct span note, struct verdict *v, st
         rc = add_lines(t, &r, &lines, e);
     dedup_note_reader_close(&r);
     return rc < 0 ? rc : spill_put(&t->docs, &lines, sizeof lines, e);
+}
+
+static int templates_commit(void *stage, struct span note, struct verdict *v, struct span *reply, struct arena *a, struct err *e)
+{
+    return templates_commit_long(stage, note, NULL, v, reply, a, e);
 }
 
 /* ---- counting ---- */
@@ -494,6 +500,7 @@ static const struct stage_ops templates_ops = {
     .thread_close = dedup_noter_close,
     .work = templates_work,
     .commit = templates_commit,
+    .commit_long = templates_commit_long,
     .resolve = templates_resolve,
     .judge = templates_judge,
     .apply = templates_apply,

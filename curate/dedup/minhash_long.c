@@ -108,10 +108,10 @@ static int put_others(const struct hashes *h, const uint64_t *repeat, struct spi
         if (!(repeat[i / 64] >> i % 64 & 1))
             rc = spill_put(set, &hash, sizeof hash, e);
     spill_reader_close(&in);
-    return rc < 0 ? rc : spill_flush(set, e);
+    return rc < 0 ? rc : spill_write_out(set, e);
 }
 
-/* The set of a long text in set->file. */
+/* The set of a long text goes to set->file. */
 static int run_long(struct shingle_set *set, struct hashes *h, struct shingler *s, struct span text, struct err *e)
 {
     struct repeats r = {0};
@@ -126,23 +126,27 @@ static int run_long(struct shingle_set *set, struct hashes *h, struct shingler *
         spill_close(&h->part[p]);
     }
     if (rc == 0)
-        rc = put_others(h, repeat, &set->file, e);
-    set->count = (size_t)(set->file.size / sizeof(uint64_t));
+        rc = put_others(h, repeat, set->file.s, e);
+    set->file.n = set->file.s->size - set->file.at;
+    set->count = (size_t)(set->file.n / sizeof(uint64_t));
     free(repeat);
     repeats_free(&r);
     mem_trim();
     return rc;
 }
 
-int shingle_set_of(struct shingle_set *set, struct shingler *s, struct span text, const char *dir, struct err *e)
+int shingle_set_of(struct shingle_set *set, struct shingler *s, struct span text, struct spill *file, const char *dir,
+                   struct err *e)
 {
     struct hashes *h;
     int rc;
 
-    *set = (struct shingle_set){.file.fd = -1};
+    *set = (struct shingle_set){0};
     if (text.n < SHINGLER_LONG)
         return shingler_run(s, text, &set->hash, &set->count, e);
-    TRY(spill_open(&set->file, dir, BUFFER, e));
+    if (file->fd < 0)
+        TRY(spill_open(file, dir, BUFFER, e));
+    set->file = (struct spill_part){file, file->size, 0};
     h = open_hashes(text.n, dir, e);
     if (!h)
         return e->code;
@@ -155,10 +159,5 @@ int shingle_set_copy(const struct shingle_set *set, size_t at, uint64_t *to, siz
 {
     if (set->hash)
         memcpy(to, set->hash + at, n * sizeof *to);
-    return set->hash || !n ? 0 : spill_read(&set->file, at * sizeof *to, to, n * sizeof *to, e);
-}
-
-void shingle_set_close(struct shingle_set *set)
-{
-    spill_close(&set->file);
+    return set->hash || !n ? 0 : spill_read(set->file.s, set->file.at + at * sizeof *to, to, n * sizeof *to, e);
 }

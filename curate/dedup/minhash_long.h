@@ -15,14 +15,14 @@ enum { SHINGLER_LONG = 4 << 20 }; /* bytes of a text for which that is worth it 
 /* The set of a text: in memory, valid until the shingler's next call, or in a file. */
 struct shingle_set {
     const uint64_t *hash; /* NULL: in the file */
-    struct spill file;
     size_t count;
+    struct spill_part file;
 };
 
-/* What shingler_run gives, of a long text in a file.  dir: as for spill_open.  Close the set in any case; one that is not in use
- * begins with {.file.fd = -1}.  ERR_LIMIT, ERR_NOMEM, ERR_IO. */
-int shingle_set_of(struct shingle_set *set, struct shingler *s, struct span text, const char *dir, struct err *e);
+/* What shingler_run gives, of a long text behind what is in file, which is opened if it is not yet ({.fd = -1}).  dir: as for
+ * spill_open.  ERR_LIMIT, ERR_NOMEM, ERR_IO. */
+int shingle_set_of(struct shingle_set *set, struct shingler *s, struct span text, struct spill *file, const char *dir,
+                   struct err *e);
 /* Copies n of its hashes from number `at` on. */
 int shingle_set_copy(const struct shingle_set *set, size_t at, uint64_t *to, size_t n, struct err *e);
-void shingle_set_close(struct shingle_set *set);
 #endif

@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/spill.h"
 
 /* raw is the value's JSON; p NULL: a string that was set and is not yet escaped, as
  * most are set again before they are written. */
@@ -25,8 +26,8 @@ struct doc {
     struct span text;  /* decoded "text"; empty when there is none */
     struct span compared; /* of it, what near-duplicates are looked for by; p NULL: all.  Not written; may lie where text did,
                              of which then only the length is left */
-    bool note_stays;      /* the note of the stage that works on it is committed in this process, before its thread has
-                             another block */
+    struct spill_part *note_rest; /* where the stage that works on it may leave the rest of a long note (stage.h, commit_long);
+                                     NULL: the note is to be whole */
     struct doc_field *field;
     int n_fields, cap_fields;
     struct span line; /* the input as read while nothing was set; else p == NULL */

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 
-enum { CHUNK = 1 << 18 /* bytes that are escaped at a time */ };
+enum { CHUNK = 1 << 18 /* bytes that are escaped, or read, at a time */ };
 
 void doc_out_free(struct doc_out *o)
 {
@@ -54,13 +54,21 @@ static int put_part(struct doc_out *o, struct span s, bool escaped)
 
     if (mem_grow(&o->part, &o->cap, o->n + 1, sizeof *o->part) < 0)
         return ERR_NOMEM;
-    o->part[o->n++] = (struct doc_out_part){o->b.n, s, escaped};
+    o->part[o->n++] = (struct doc_out_part){.at = o->b.n, .s = s, .escape = escaped};
     return escaped ? escape(s, count, &o->more, &e) : count(&o->more, s, &e);
 }
 
 int doc_out_put_long(struct doc_out *o, struct span s)
 {
     return put_part(o, s, false);
+}
+
+int doc_out_put_file(struct doc_out *o, const struct spill_part *p)
+{
+    TRY(put_part(o, (struct span){0}, false));
+    o->part[o->n - 1].file = *p;
+    o->more += p->n;
+    return 0;
 }
 
 static bool is_long(const struct doc_field *f)
@@ -112,6 +120,21 @@ static struct span between(const struct buf *b, size_t from, size_t to)
     return (struct span){from < to ? b->p + from : NULL, to - from};
 }
 
+/* Gives bytes of a file, a chunk at a time. */
+static int give_file(const struct spill_part *p, doc_out_taker *take, void *to, struct err *e)
+{
+    struct spill_reader r;
+    size_t got;
+    int rc = spill_reader_open(&r, p->s, p->at, p->at + p->n, CHUNK, e);
+
+    while (rc == 0 && (rc = spill_ahead(&r, CHUNK, &got, e)) == 0 && got) {
+        rc = take(to, (struct span){r.buf + r.pos, got}, e);
+        r.pos += got;
+    }
+    spill_reader_close(&r);
+    return rc < 0 ? rc : spill_part_done(p, e);
+}
+
 int doc_out_give(const struct doc_out *o, doc_out_taker *take, void *to, struct err *e)
 {
     size_t at = 0;
@@ -120,7 +143,7 @@ int doc_out_give(const struct doc_out *o, doc_out_taker *take, void *to, struct 
         const struct doc_out_part *p = &o->part[i];
 
         TRY(take(to, between(&o->b, at, p->at), e));
-        TRY(p->escape ? escape(p->s, take, to, e) : take(to, p->s, e));
+        TRY(p->file.s ? give_file(&p->file, take, to, e) : p->escape ? escape(p->s, take, to, e) : take(to, p->s, e));
         at = p->at;
     }
     return take(to, between(&o->b, at, o->b.n), e);

@@ -17,6 +17,7 @@ struct doc_out {
     struct doc_out_part {
         size_t at;   /* it is before these of b */
         struct span s;
+        struct spill_part file; /* or these bytes of a file */
         bool escape; /* for a string of JSON */
     } *part;
     size_t n, cap;
@@ -29,6 +30,8 @@ void doc_out_clear(struct doc_out *o, size_t most);
 int doc_out_put(struct doc_out *o, const struct doc *d);
 /* Appends bytes that are long, without a copy.  ERR_NOMEM. */
 int doc_out_put_long(struct doc_out *o, struct span s);
+/* Appends bytes of a file, which are read, and done with, when all bytes are given.  ERR_NOMEM. */
+int doc_out_put_file(struct doc_out *o, const struct spill_part *p);
 
 static inline uint64_t doc_out_size(const struct doc_out *o)
 {

@@ -114,27 +114,28 @@ int frame_put_doc(struct doc_out *o, const struct doc *d)
 
 static const char fill[16]; /* to the next multiple of 16 */
 
-static int put_note_head(struct buf *b, struct span note)
+static int put_note_head(struct buf *b, uint64_t n)
 {
-    uint64_t head[2] = {note.n, 0};
+    uint64_t head[2] = {n, 0};
 
     return buf_put(b, head, sizeof head);
 }
 
 int frame_put_note(struct buf *b, struct span note)
 {
-    TRY(put_note_head(b, note));
+    TRY(put_note_head(b, note.n));
     TRY(buf_put_span(b, note));
     return buf_put(b, fill, -note.n % 16);
 }
 
-int frame_put_note_of(struct doc_out *o, struct span note)
+int frame_put_note_of(struct doc_out *o, struct span note, const struct spill_part *rest)
 {
-    if (note.n < DOC_OUT_LONG)
-        return frame_put_note(&o->b, note);
-    TRY(put_note_head(&o->b, note));
-    TRY(doc_out_put_long(o, note));
-    return buf_put(&o->b, fill, -note.n % 16);
+    uint64_t n = note.n + (rest->s ? rest->n : 0);
+
+    TRY(put_note_head(&o->b, n));
+    TRY(note.n < DOC_OUT_LONG ? buf_put_span(&o->b, note) : doc_out_put_long(o, note));
+    TRY(rest->s ? doc_out_put_file(o, rest) : 0);
+    return buf_put(&o->b, fill, (size_t)(-n % 16));
 }
 
 int frame_next_note(struct span all, size_t *at, struct span *note, struct err *e)

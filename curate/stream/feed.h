@@ -84,8 +84,8 @@ int frame_put_doc(struct doc_out *o, const struct doc *d);
 /* A stage's note, kept beside: its length, its bytes, filled up so that the next begins at
  * a multiple of 16. */
 int frame_put_note(struct buf *b, struct span note);
-/* The same of a block, of whose long notes no copy is made. */
-int frame_put_note_of(struct doc_out *o, struct span note);
+/* The same of a block, of whose long notes no copy is made; rest: what follows the note in a file, if anything does. */
+int frame_put_note_of(struct doc_out *o, struct span note, const struct spill_part *rest);
 /* The note at *at in the mapped bytes; *at moves behind it.  1, 0 at the end, ERR_FORMAT. */
 int frame_next_note(struct span all, size_t *at, struct span *note, struct err *e);
 #endif

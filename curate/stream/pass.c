@@ -22,6 +22,7 @@ struct slot {
     struct doc d;
     struct verdict v;
     struct span note, reply;
+    struct spill_part rest; /* of the note */
     int by;          /* what dropped it: 0 its making, else 1 + the stage */
     const char *bad; /* it is no document, or a stage could not use it: why */
 };
@@ -259,16 +260,23 @@ static int enter(struct worker *w, struct gate *g)
     return rc;
 }
 
+static int commit_one(struct worker *w, const struct stage *st, struct slot *s, struct err *e)
+{
+    if (!s->rest.s)
+        return st->ops->commit(st->state, s->note, &s->v, &s->reply, &w->block.arena, e);
+    TRY(st->ops->commit_long(st->state, s->note, &s->rest, &s->v, &s->reply, &w->block.arena, e));
+    return spill_part_done(&s->rest, e);
+}
+
 /* Stage k, in input order. */
 static int commit(struct worker *w, int k, struct err *e)
 {
-    const struct stage *st = &w->pass->c.stages[k];
 
     TRY(enter(w, &w->pass->stage_gate[k]));
     for (int i = 0; i < w->block.n; i++) {
         struct slot *s = &w->slot[i];
         if (alive(s))
-            TRY(note_bad(w, s, st->ops->commit(st->state, s->note, &s->v, &s->reply, &w->block.arena, e), e));
+            TRY(note_bad(w, s, commit_one(w, &w->pass->c.stages[k], s, e), e));
     }
     gate_leave(&w->pass->stage_gate[k]);
     return 0;
@@ -288,7 +296,8 @@ static int run_stage(struct worker *w, int k, struct err *e)
         f->docs_in++;
         f->bytes_in += s->d.text.n;
         s->by = k + 1;
-        s->d.note_stays = !c->notes.put || k < c->last - 1;
+        s->rest = (struct spill_part){0};
+        s->d.note_rest = st->ops->commit_long ? &s->rest : NULL;
         if (st->ops->work)
             TRY(note_bad(w, s, st->ops->work(st->state, w->stage_thread[k], &s->d, &s->v, &s->note, e), e));
     }
@@ -423,7 +432,7 @@ static int render_one(struct worker *w, struct slot *s, const struct item *it)
     if (s->v.drop)
         return c->rejects.put ? put_reject(w, s, it) : 0;
     if (c->notes.put)
-        TRY(frame_put_note_of(&w->notes, s->note));
+        TRY(frame_put_note_of(&w->notes, s->note, &s->rest));
     for (int i = 0; i < c->n_out; i++) {
         const struct pass_out *o = &c->out[i];
 

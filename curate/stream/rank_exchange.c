@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "curate/stream/stage.h"
+
 /* Bytes at a time from one rank to another, at least and at most; of RANK_RECORDs. */
 enum { LEAST = 4096, MOST = 4 << 20 };
 
@@ -39,12 +41,18 @@ void rank_files_close(struct rank_files *f)
 
 /* ---- parcels ---- */
 
-int parcel_put(struct spill *to, uint64_t number, struct span bytes, struct err *e)
+int parcel_put_note(struct spill *to, uint64_t number, struct span note, const struct spill_part *rest, struct err *e)
 {
-    struct parcel p = {number, bytes.n};
+    struct parcel p = {number, note.n + (rest ? rest->n : 0)};
 
     TRY(spill_put(to, &p, sizeof p, e));
-    return spill_put(to, bytes.p, bytes.n, e);
+    TRY(spill_put(to, note.p, note.n, e));
+    return rest ? spill_put_part(to, rest, e) : 0;
+}
+
+int parcel_put(struct spill *to, uint64_t number, struct span bytes, struct err *e)
+{
+    return parcel_put_note(to, number, bytes, NULL, e);
 }
 
 int parcel_note(struct parcels *p, const struct parcel *h, struct err *e)
@@ -60,6 +68,19 @@ int parcel_next(struct parcels *p, struct parcel *h, struct err *e)
 {
     TRY(spill_next(&p->in, h, sizeof *h, e));
     return parcel_note(p, h, e);
+}
+
+int parcel_head(struct parcels *p, struct spill *file, const struct parcel *h, struct spill_part *rest, struct err *e)
+{
+    struct parcel head = {h->number, NOTE_HEAD};
+
+    *rest = (struct spill_part){0};
+    if (h->n < NOTE_LONG)
+        return parcel_note(p, h, e);
+    TRY(parcel_note(p, &head, e));
+    *rest = (struct spill_part){file, 0, h->n - NOTE_HEAD};
+    rest->at = spill_skip(&p->in, rest->n);
+    return 0;
 }
 
 void parcels_close(struct parcels *p)

@@ -25,6 +25,8 @@ struct parcel {
     uint64_t number, n;
 };
 int parcel_put(struct spill *to, uint64_t number, struct span bytes, struct err *e);
+/* Of a note; rest: what follows it in a file, NULL if nothing does. */
+int parcel_put_note(struct spill *to, uint64_t number, struct span note, const struct spill_part *rest, struct err *e);
 /* Reads parcels one after the other, their bytes into note, aligned as a stage wants them. */
 struct parcels {
     struct spill_reader in;
@@ -32,6 +34,9 @@ struct parcels {
 };
 int parcel_note(struct parcels *p, const struct parcel *h, struct err *e); /* its header has been read */
 int parcel_next(struct parcels *p, struct parcel *h, struct err *e);
+/* As parcel_note, but of a long one (curate/stream/stage.h) only the head is read, and the rest stays where it is, in the file
+ * that is read: *rest, which else is empty. */
+int parcel_head(struct parcels *p, struct spill *file, const struct parcel *h, struct spill_part *rest, struct err *e);
 void parcels_close(struct parcels *p);
 
 /* Takes bytes that rank `from` sent; whole records if all that it sends have one size, a power of two up to RANK_RECORD. */

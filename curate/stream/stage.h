@@ -13,6 +13,8 @@
  * takes.  Commit sees nothing else, so notes can be kept in a file and committed later,
  * or elsewhere.  A stage that changes documents by what it knows of all the others answers
  * with a reply, plain bytes again, by which apply then changes the document in parallel.
+ *
+ * A long note need not be in memory: it may be its first NOTE_HEAD bytes, and the rest in a file.
  */
 #ifndef CURATE_STAGE_H
 #define CURATE_STAGE_H
@@ -21,6 +23,9 @@
 #include "base/file_group.h"
 #include "base/mem.h"
 #include "curate/stream/doc.h"
+
+/* Bytes of the beginning of a note of which the rest is in a file; and of a note for which that is worth it. */
+enum { NOTE_HEAD = 32, NOTE_LONG = 1 << 20 };
 
 /* One of the reasons for which a stage drops documents, in words for those who read the account of drops (`quern why`,
  * `quern report`).  A table of them ends with a name of NULL. */
@@ -70,6 +75,10 @@ struct stage_ops {
      * aligned to 16 bytes.  *reply, in a, is for apply. */
     int (*commit)(void *stage, struct span note, struct verdict *v, struct span *reply,
                   struct arena *a, struct err *e);
+    /* The same of a note that goes on in a file; NULL: this stage takes whole notes only.  With it work may leave the rest of a
+     * note in a file of its thread, written out, and say in *d->note_rest where; it is emptied when that has been taken. */
+    int (*commit_long)(void *stage, struct span head, const struct spill_part *rest, struct verdict *v, struct span *reply,
+                       struct arena *a, struct err *e);
     /* Once, when every document has been committed; may use `jobs` threads.  The commit of a
      * stage that has this neither drops nor replies. */
     int (*resolve)(void *stage, int jobs, struct err *e);

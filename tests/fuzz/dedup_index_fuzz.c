@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "curate/dedup/dedup_exact.h"
 #include "curate/dedup/dedup_fuzzy.h"
+#include "curate/dedup/dedup_fuzzy_note.h"
 #include "curate/dedup/index_format.h"
 #include "curate/stream/note_index.h"
 
@@ -245,6 +246,46 @@ static void bands(const uint8_t *data, size_t size)
     read_bands();
 }
 
+/* A note of near-duplicates is taken apart alike, whether it is in memory or all but its head in a file. */
+static void parsed(const uint8_t *data, size_t size)
+{
+    struct fuzzy_parts whole = {0}, parts = {0};
+    struct spill file = {.fd = -1};
+    struct fuzzy_note *h[2];
+    struct dedup_bands shape;
+    struct arena a = {0};
+    struct err e;
+    struct span note = arena_dup(&a, (struct span){(const char *)data, size}); /* aligned */
+    size_t n = size < NOTE_HEAD ? 0 : size - NOTE_HEAD;
+    struct spill_part rest = {&file, 8, n};
+    int rc[2];
+
+    if (note.p && n && data[0] & 16) { /* mostly one that is whole */
+        union { const char *in; struct fuzzy_note *h; } u = {note.p};
+
+        u.h->count %= 8;
+        u.h->id_n %= 16;
+        u.h->text_n = n - u.h->count * 8 - u.h->id_n;
+    }
+    check(note.p && dedup_bands_init(&shape, 2, 2, &e) == 0 && spill_open(&file, "/dev/shm", 64, &e) == 0);
+    check(spill_put(&file, "12345678", 8, &e) == 0 && spill_put(&file, note.p + (size - n), n, &e) == 0 &&
+          spill_write_out(&file, &e) == 0);
+    rc[0] = fuzzy_note_parse(&shape, note, &h[0], &whole, &e);
+    rc[1] = fuzzy_note_parse_long(&shape, (struct span){note.p, size - n}, &rest, &a, &h[1], &parts, &e);
+    check(rc[0] == rc[1]);
+    if (rc[0] == 0) {
+        size_t others = (size_t)((const char *)note.p + size - (const char *)whole.record.key);
+
+        check(memcmp(h[0], h[1], sizeof **h) == 0 && whole.has_record == parts.has_record);
+        check(parts.hashes.at == rest.at && parts.hashes.n == h[0]->count * sizeof *whole.hash);
+        check(memcmp(whole.record.key, parts.record.key, others) == 0);
+        check(whole.id - (char *)whole.record.key == parts.id - (char *)parts.record.key);
+    }
+    spill_close(&file);
+    dedup_bands_free(&shape);
+    arena_free(&a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct heard h;
@@ -258,6 +299,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         taken(data, size);
     else if (data[0] % 4 == 1)
         damaged(data, size);
+    else if (data[0] & 32)
+        parsed(data, size);
     else {
         put_file(data + 1, size - 1);
         read_index(&h, &e);

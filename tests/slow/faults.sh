@@ -145,6 +145,20 @@ rejects: out.rejects
 stats: out.stats
 END
 sweep 'curate' FAIL_ANY=stats FAIL_SPARE='^out.jsonl.work/.' FAIL_KEEP='^out.(jsonl.work/|stats|rejects)' FAIL_RESUME=1 quern-curate -j1 "$in/plan.yaml"
+# The note of a text of many lines goes on in a file.
+{
+    printf '{"id":"l","text":"'
+    seq -s '\n' 70000 | tr -d '\n'
+    printf '"}\n'
+    cat docs.jsonl
+} >long.jsonl
+cat >long.yaml <<END
+input: [$in/long.jsonl]
+stages:
+  - dedup lines: {min-length: 1}
+output: out.jsonl
+END
+sweep 'curate, a long text' FAIL_SPARE='^out.jsonl.work/.' FAIL_KEEP='^out.jsonl.work/' FAIL_RESUME=1 quern-curate -j1 "$in/long.yaml"
 
 # ---- tokens ----
 quern tokenizer train -q --vocab-size 300 docs.jsonl -o tokenizer.json || bad 'a tokenizer'
@@ -272,6 +286,7 @@ killed 'dedup exact' quern-dedup exact -j1 "$in/docs.jsonl" -o out.jsonl --rejec
 killed 'dedup fuzzy' quern-dedup fuzzy -j1 "$in/docs.jsonl" -o out.jsonl --rejects out.rejects --clusters out.tsv --index out.index --index-sets
 killed 'mix' quern-mix -j1 "$in/docs.jsonl" --split train=0.5,valid=0.5 --shards 2 -o 'out-%s-%05d.jsonl'
 killed 'curate' FAIL_SPARE='^(quern[-.]|out.jsonl.work/.)' quern-curate -j1 "$in/plan.yaml"
+killed 'curate, a long text' FAIL_SPARE='^(quern[-.]|out.jsonl.work/.)' quern-curate -j1 "$in/long.yaml"
 killed 'curate, branches' FAIL_SPARE='^(quern[-.]|out.jsonl.work/.)' quern-curate -j1 "$in/branches.yaml"
 killed 'tokenizer train' quern-tokenizer train -j1 --memory 64M --vocab-size 280 "$in/docs.jsonl" -o out.json --vocab-merges out --ranks out.ranks
 for format in megatron npy llmc; do

@@ -19,6 +19,8 @@
 #include "curate/dedup/dedup_text.h"
 #include "curate/stream/doc_out.h"
 #include "curate/stream/driver.h"
+#include "pipelines/curate.h"
+#include "tests/temp_folder.h"
 
 /* ---- parts ---- */
 
@@ -92,13 +94,14 @@ static void a_long_unit_has_the_key_of_the_whole(void **state)
     dedup_text_close(&t);
 }
 
-/* Notes of all lengths, some of them in the file at the same time, some in memory because they do not stay. */
+/* Notes of all lengths, some of them in the file at the same time, some in memory because they are to be whole. */
 static void notes_come_back(void **state)
 {
     static const size_t length[] = {0, 1, 3000, 70000, 300000, 65536};
     enum { NOTES = sizeof length / sizeof *length };
     struct dedup_note w = {.file.fd = -1};
     struct arena a = {0};
+    struct spill_part rest[NOTES];
     struct span note[NOTES];
     struct doc d;
     struct err e;
@@ -106,30 +109,32 @@ static void notes_come_back(void **state)
     (void)state;
     doc_init(&d, &a);
     for (int round = 0; round < 3; round++) {
-        d.note_stays = round < 2;
         for (size_t k = 0; k < NOTES; k++) {
+            rest[k] = (struct spill_part){0};
+            d.note_rest = round < 2 ? &rest[k] : NULL;
             dedup_note_begin(&w, &d);
             for (uint64_t i = 0; i < length[k]; i++) {
                 struct hash128 x = {i, k};
                 assert_int_equal(dedup_note_put(&w, &x, sizeof x, &e), 0);
             }
             assert_int_equal(dedup_note_end(&w, &a, &note[k], &e), 0);
-            assert_true(!d.note_stays || note[k].n < 2 << 20);
+            assert_true(rest[k].s ? note[k].n == NOTE_HEAD : note[k].n == NOTE_HEAD + 16 * length[k]);
+            assert_int_equal(rest[k].s != NULL, d.note_rest && length[k] > NOTE_LONG / 16);
         }
         for (size_t k = 0; k < NOTES; k++) {
             struct dedup_note_reader r;
             struct hash128 x;
             size_t got;
 
-            assert_int_equal(dedup_note_open(&r, note[k], &e), 0);
+            assert_int_equal(dedup_note_open(&r, note[k], rest[k].s ? &rest[k] : NULL, &e), 0);
             for (uint64_t i = 0; i < length[k]; i++) {
                 assert_int_equal(dedup_note_next(&r, &x, sizeof x, &got, &e), 0);
                 assert_true(got == sizeof x && x.lo == i && x.hi == k);
             }
             assert_int_equal(dedup_note_next(&r, &x, sizeof x, &got, &e), 0);
             assert_int_equal(got, 0);
-            assert_int_equal(dedup_note_done(&r, &e), 0);
             dedup_note_reader_close(&r);
+            assert_int_equal(spill_part_done(&rest[k], &e), 0);
         }
         assert_int_equal(w.file.size, 0); /* nothing of what was read stays on disk */
         arena_reset(&a);
@@ -292,6 +297,30 @@ static int run_templates(struct driver_conf *c, struct err *e)
     return rc;
 }
 
+/* A plan of one stage, in the folder. */
+static const char *plan_stage;
+static int run_plan(struct driver_conf *c, struct err *e)
+{
+    struct curate_result res;
+    struct curate_conf conf;
+    struct plan plan;
+    FILE *f = fopen(at("plan.yaml"), "w");
+    int rc;
+
+    if (!f || fprintf(f, "stages:\n  - %s\noutput: %s\nwork: %s.work\n", plan_stage, c->output, c->output) < 0 || fclose(f))
+        return err_set(e, ERR_IO, "cannot write a plan");
+    curate_conf_init(&conf);
+    conf.jobs = c->jobs;
+    conf.plan = &plan;
+    conf.again = true;
+    TRY(plan_load(&plan, at("plan.yaml"), c->inputs, 1, e));
+    rc = plan_settle(&plan, e);
+    if (rc == 0)
+        rc = curate_run(&conf, &res, e);
+    plan_free(&plan);
+    return rc;
+}
+
 /* Runs it in a process of its own; the most memory that this had, in bytes. */
 static uint64_t run(int (*fn)(struct driver_conf *, struct err *), const char *in, const char *out, int jobs)
 {
@@ -332,38 +361,72 @@ static void assert_same_files(const char *got, const char *want)
 /* Of a document there are its line, 22 MB, and its text, 20 MB; of so short ones each thread has one. */
 static void long_texts_are_not_in_memory_many_times(void **state)
 {
-    char dir[] = "/tmp/dedup_long_XXXXXX", in[64], want[64], out[64];
-    uint64_t peak[2][2];
+    static const struct {
+        const char *name, *stage; /* NULL: no plan */
+        int (*fn)(struct driver_conf *c, struct err *e);
+        bool shortens;
+        uint64_t mb; /* beside those of each thread */
+        int jobs;    /* at most */
+    } runs[] = {
+        {"lines", NULL, run_lines, true, 35, 2},
+        {"texts without a template", NULL, run_templates, false, 35, 2},
+        {"lines in a plan", "dedup lines: {memory: 16M, min-length: 1}", run_plan, true, 35, 2},
+        {"texts without a template in a plan", "dedup fuzzy: {memory: 128M, strip-template: 2}", run_plan, false, 35, 2},
+        {"many shingles in a plan", "dedup fuzzy: {memory: 128M, preset: nemo}", run_plan, false, 60, 1},
+    };
+    enum { RUNS = sizeof runs / sizeof *runs };
+    char in[64], want[64], out[64];
+    uint64_t peak[RUNS][2] = {0};
 
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    snprintf(in, sizeof in, "%s/in.jsonl", dir);
-    snprintf(want, sizeof want, "%s/want.jsonl", dir);
-    snprintf(out, sizeof out, "%s/out.jsonl", dir);
+    snprintf(in, sizeof in, "%s", at("in.jsonl"));
+    snprintf(want, sizeof want, "%s", at("want.jsonl"));
+    snprintf(out, sizeof out, "%s", at("out.jsonl"));
     make_input(in, want);
-    for (int jobs = 1; jobs <= 2; jobs++) {
-        peak[0][jobs - 1] = run(run_lines, in, out, jobs);
-        assert_same_files(out, want);
-        peak[1][jobs - 1] = run(run_templates, in, out, jobs);
-        assert_same_files(out, in);
+    for (int jobs = 1; jobs <= 2; jobs++)
+        for (size_t k = 0; k < RUNS && jobs <= runs[k].jobs; k++) {
+            plan_stage = runs[k].stage;
+            peak[k][jobs - 1] = run(runs[k].fn, in, out, jobs);
+            assert_same_files(out, runs[k].shortens ? want : in);
+        }
+    for (int k = 0; k < 2 * RUNS; k++)
+        if (peak[k / 2][k % 2] > (runs[k / 2].mb + 45 * (1 + (uint64_t)k % 2)) * MB)
+            fail_msg("%s take %.0f MB with -j %d", runs[k / 2].name, (double)peak[k / 2][k % 2] / MB, 1 + k % 2);
+}
+
+/* 30,000 documents have notes of some 100 MB together. */
+static void notes_of_a_plan_are_read_one_after_the_other(void **state)
+{
+    char in[64], out[64];
+    FILE *f = fopen(at("short.jsonl"), "w");
+    uint64_t peak;
+
+    (void)state;
+    snprintf(in, sizeof in, "%s", at("short.jsonl"));
+    snprintf(out, sizeof out, "%s", at("short.out.jsonl"));
+    assert_non_null(f);
+    for (uint32_t d = 0, x = 1; d < 30000; d++) {
+        fprintf(f, "{\"text\":\"");
+        for (int i = 0; i < 400; i++, x = x * 1664525u + 1013904223u)
+            fprintf(f, "%s%x", i ? " " : "", x >> 16);
+        fprintf(f, "\"}\n");
     }
-    unlink(in);
-    unlink(want);
-    unlink(out);
-    rmdir(dir);
-    for (int k = 0; k < 4; k++)
-        if (peak[k / 2][k % 2] > (35 + 45 * (1 + (uint64_t)k % 2)) * MB)
-            fail_msg("%s take %.0f MB with -j %d", k / 2 ? "texts without a template" : "lines",
-                     (double)peak[k / 2][k % 2] / MB, 1 + k % 2);
+    assert_int_equal(fclose(f), 0);
+    plan_stage = "dedup fuzzy: {memory: 128M}";
+    peak = run(run_plan, in, out, 1);
+    assert_same_files(out, in);
+    if (peak > 80 * (uint64_t)MB)
+        fail_msg("a plan takes %.0f MB", (double)peak / MB);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(long_texts_are_not_in_memory_many_times), /* first: what others leave in memory would count */
+        cmocka_unit_test(notes_of_a_plan_are_read_one_after_the_other),
         cmocka_unit_test(a_long_unit_has_the_key_of_the_whole),
         cmocka_unit_test(notes_come_back),
         cmocka_unit_test(long_documents_are_written_as_short_ones),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -346,7 +346,7 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
     struct dedup_bands shape;
     struct dedup_store store;
     struct set_ref set;
-    uint64_t *key = calloc((size_t)DOCS * (size_t)run->bands, sizeof *key), sig[MINHASH_MAX];
+    uint64_t *key = calloc((size_t)DOCS * (size_t)run->bands, sizeof *key);
     uint8_t sketch[MINHASH_MAX];
     uint32_t want[DOCS];
     struct dedup_fate fate[DOCS] = {0};
@@ -371,7 +371,7 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
         struct band_record r = {key + d * run->bands, sketch};
 
         if (s->n[d])
-            assert_int_equal(dedup_sign_one(cpu, &m, &shape, s->hash[d], s->n[d], sig, &r, &e), 0);
+            assert_int_equal(dedup_sign_one(cpu, &m, &shape, &(struct shingle_set){s->hash[d], s->n[d], {0}}, &r, &e), 0);
         assert_int_equal(dedup_store_put_set(&store, s->hash[d], s->n[d], &set, &e), 0);
         assert_int_equal(dedup_store_put_records(&store, &store.n, s->n[d] > 0, &r, &e), 0);
         assert_int_equal(dedup_store_add(&store, set, s->rank[d], none, none, &e), 0);

@@ -74,7 +74,7 @@ static void collection_open(struct collection *c, int bands, int rows)
 
 static void collection_rank(struct collection *c, const uint64_t *hash, size_t n, uint64_t rank)
 {
-    uint64_t sig[MINHASH_MAX], key[MINHASH_MAX_BANDS];
+    uint64_t key[MINHASH_MAX_BANDS];
     uint8_t sketch[MINHASH_MAX];
     struct band_record r = {key, sketch};
     struct span none = {0};
@@ -82,7 +82,7 @@ static void collection_rank(struct collection *c, const uint64_t *hash, size_t n
     struct err e;
 
     if (n)
-        assert_int_equal(dedup_sign_one(c->cpu, &c->m, &c->shape, hash, n, sig, &r, &e), 0);
+        assert_int_equal(dedup_sign_one(c->cpu, &c->m, &c->shape, &(struct shingle_set){hash, n, {0}}, &r, &e), 0);
     assert_int_equal(dedup_store_put_set(&c->store, hash, n, &set, &e), 0);
     assert_int_equal(dedup_store_put_records(&c->store, &c->store.n, n > 0, &r, &e), 0);
     assert_int_equal(dedup_store_add(&c->store, set, rank, none, none, &e), 0);
