@@ -48,6 +48,7 @@ hybrid-delayed bf16 $delayed
 hybrid-tensorwise bf16 --fp8-format hybrid --fp8-recipe tensorwise
 e4m3-tensorwise bf16 --fp8-format e4m3 --fp8-recipe tensorwise
 e4m3-blockwise bf16 --fp8-format e4m3 --fp8-recipe blockwise
+e4m3-blockwise-fp32 bf16 --fp8-format e4m3 --fp8-recipe blockwise --fp8-block-scaling-fp32-scales
 hybrid-delayed-ends bf16 $delayed --first-last-layers-bf16
 lora lora $lora
 lora-seed lora $lora --seed 77

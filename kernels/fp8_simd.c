@@ -101,14 +101,14 @@ INLINE void largest_of(struct largest *most, const uint16_t *x, int64_t ld, int6
 }
 
 /* The scales of n rows (or columns) of a square, of squares the same for all. */
-INLINE void scales_of(float *scale, const uint32_t *most, int64_t n, enum fp8 to, bool squares)
+INLINE void scales_of(float *scale, const uint32_t *most, int64_t n, enum fp8 to, const struct fp8_blocks *p)
 {
     uint32_t all = 0;
 
-    for (int64_t i = 0; squares && i < n; i++)
+    for (int64_t i = 0; p->squares && i < n; i++)
         all = most[i] > all ? most[i] : all;
     for (int64_t i = 0; i < n; i++)
-        scale[i] = fp8_block_scale(fp8_max(to), fp8_float(squares ? all : most[i]));
+        scale[i] = fp8_block_scale(fp8_max(to), fp8_float(p->squares ? all : most[i]), fp8_block_bits(p->fp32_scales));
 }
 
 /* Where a square's 1 / scale go, of a matrix (rows, k) whose rows r0 and on and whose k0 it has; n rows.  What lies behind the
@@ -139,8 +139,8 @@ INLINE void blocks_square(enum fp8 to, const struct fp8_blocks *p, int64_t r0, i
     struct largest most;
 
     largest_of(&most, x, p->cols, rows, cols);
-    scales_of(of_row, most.row, rows, to, p->squares);
-    scales_of(of_col, most.col, cols, to, p->squares);
+    scales_of(of_row, most.row, rows, to, p);
+    scales_of(of_col, most.col, cols, to, p);
     for (int64_t r = 0; p->y && r < rows; r++)
         convert(DTYPE_BF16, to, p->y + (r0 + r) * p->cols + c0, x, r * p->cols, cols, of_row[r]);
     if (p->y)
@@ -171,32 +171,38 @@ void ISA_FN(fp8_blocks_loop)(struct device *dev, const struct fp8_blocks *p)
         }
 }
 
-/* n numbers times a power of two. */
-INLINE void decode_range(uint16_t *y, enum fp8 f, const uint8_t *x, int64_t n, float times)
+/* n numbers times `times`, which to bf16 is a power of two; to y[first] and on. */
+INLINE void decode_range(enum dtype dt, void *y, int64_t first, enum fp8 f, const uint8_t *x, int64_t n, float times)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (uint16_t)(fp8_bits(fp8_to(f, x[i]) * times) >> 16);
+    for (int64_t i = 0; i < n; i++) {
+        float v = fp8_to(f, x[i]) * times;
+        if (dt == DTYPE_BF16)
+            ((uint16_t *)y)[first + i] = (uint16_t)(fp8_bits(v) >> 16);
+        else
+            ((float *)y)[first + i] = v;
+    }
 }
 
-INLINE void decode_row(uint16_t *y, enum fp8 f, const struct fp8_matrix *m, int64_t r, int64_t at, int64_t k)
+/* Row r of columns at .. at + k - 1. */
+INLINE void decode_row(enum dtype dt, void *y, enum fp8 f, const struct fp8_matrix *m, int64_t r, int64_t at, int64_t k)
 {
     const uint8_t *x = m->x + r * m->ld + at;
 
     for (int64_t i = 0, n; i < k; i += n) {
         int64_t left = FP8_BLOCK - (at + i) % FP8_BLOCK;
         n = !m->by || k - i < left ? k - i : left;
-        decode_range(y + i, f, x + i, n, m->by ? m->inv[fp8_scale_at(m->by, m->inv_ld, r, at + i)] : 1);
+        decode_range(dt, y, r * k + i, f, x + i, n, m->by ? m->inv[fp8_scale_at(m->by, m->inv_ld, r, at + i)] : 1);
     }
 }
 
-void ISA_FN(fp8_decode_loop)(struct device *dev, uint16_t *y, const struct fp8_matrix *m, int64_t at, int64_t k)
+void ISA_FN(fp8_decode_loop)(struct device *dev, enum dtype dt, void *y, const struct fp8_matrix *m, int64_t at, int64_t k)
 {
 #pragma omp parallel for num_threads(cpu_team(dev, m->rows * k)) schedule(static)
     for (int64_t r = 0; r < m->rows; r++) {
         if (m->format == FP8_E4M3)
-            decode_row(y + r * k, FP8_E4M3, m, r, at, k);
+            BY_DTYPE(dt, decode_row(DT, y, FP8_E4M3, m, r, at, k));
         else
-            decode_row(y + r * k, FP8_E5M2, m, r, at, k);
+            BY_DTYPE(dt, decode_row(DT, y, FP8_E5M2, m, r, at, k));
     }
 }
 

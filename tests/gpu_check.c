@@ -42,7 +42,7 @@ struct curve {
 
 static const char *type_of(enum dtype dt, const struct model_fp8_run *fp8)
 {
-    return fp8->recipe == FP8_BLOCKWISE ? "FP8 by blocks" : fp8->format ? "FP8" : dtype_name(dt);
+    return fp8->fp32_scales ? "FP8 by blocks, fp32 scales" : fp8->recipe == FP8_BLOCKWISE ? "FP8 by blocks" : fp8->format ? "FP8" : dtype_name(dt);
 }
 
 /* deterministic: of the GPU, see struct device.  graphs: its passes are recorded once and launched in one piece. */
@@ -129,6 +129,7 @@ struct trained {
 #define HYBRID {.format = MODEL_FP8_HYBRID, .history = 4}
 #define E4M3 {.format = MODEL_FP8_E4M3, .history = 4}
 #define BY_BLOCKS {.format = MODEL_FP8_E4M3, .recipe = FP8_BLOCKWISE}
+#define FP32_SCALES {.format = MODEL_FP8_E4M3, .recipe = FP8_BLOCKWISE, .fp32_scales = true}
 static const struct trained trained[] = {
     {"GPT", false, true, 0, DTYPE_F32, {0}, 1e-5},
     {"GPT", false, true, 0, DTYPE_BF16, {0}, 2e-2},
@@ -142,6 +143,8 @@ static const struct trained trained[] = {
     {"mixture of experts", true, false, 4, DTYPE_BF16, HYBRID, 6e-2},
     {"Llama", true, false, 0, DTYPE_BF16, BY_BLOCKS, 4e-2},
     {"mixture of experts", true, false, 4, DTYPE_BF16, BY_BLOCKS, 6e-2},
+    {"Llama", true, false, 0, DTYPE_BF16, FP32_SCALES, 4e-2},
+    {"mixture of experts", true, false, 4, DTYPE_BF16, FP32_SCALES, 6e-2},
 };
 
 static void train_both(const struct trained *x)

@@ -35,6 +35,7 @@ enum fp8_algo { FP8_MOST_RECENT, FP8_LARGEST };
 struct train_fp8 {
     int format, recipe, algo; /* enum model_fp8_format, ... */
     int64_t margin, history;
+    bool fp32_scales;         /* of blocks */
     bool ends_bf16;           /* leave layers in bf16: */
     int64_t start_bf16, end_bf16;
     bool apart;               /* of struct model_fp8_run, no option */

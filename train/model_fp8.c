@@ -337,7 +337,8 @@ static int convert_blocks(struct model *m, int weight, int which, const struct f
 {
     bool squares = which == FP8_WEIGHT;
     const struct fp8_blocks b = {
-        .rows = q->rows, .cols = q->cols, .to = q->to, .squares = squares, .x = q->x, .y = q->y, .yt = q->yt,
+        .rows = q->rows, .cols = q->cols, .to = q->to, .squares = squares, .fp32_scales = m->run.fp8.fp32_scales, .x = q->x,
+        .y = q->y, .yt = q->yt,
         .inv = squares ? weight_scales(m, weight, false) : scales_behind(q->y, q->rows, q->cols),
         .inv_t = !squares ? scales_behind(q->yt, q->cols, q->yt_ld) : q->yt ? weight_scales(m, weight, true) : NULL,
         .yt_ld = q->yt_ld, .colsum = q->colsum,
@@ -436,12 +437,13 @@ static int weight_copy(struct model *m, int weight, bool transposed, struct oper
 }
 
 /* mm becomes the product of a, of that format, and b. */
-static void multiply(struct matmul *mm, enum fp8 format, struct operand a, struct operand b)
+static void multiply(const struct model *m, struct matmul *mm, enum fp8 format, struct operand a, struct operand b)
 {
     mm->trans_a = false;
     mm->trans_b = true;
     mm->a = a.x, mm->fp8_a = format, mm->inv_a = a.inverse, mm->by_a = a.by;
     mm->b = b.x, mm->fp8_b = FP8_E4M3, mm->inv_b = b.inverse, mm->by_b = b.by;
+    mm->fp32_scales = m->run.fp8.fp32_scales;
 }
 
 int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *const buf[3], struct err *e)
@@ -453,7 +455,7 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *co
         return 0;
     if (m->fp8->way[weight] != FP8_MADE)
         TRY(convert_input(m, weight, mm->a, mm->m, mm->k, buf[0], e));
-    multiply(mm, FP8_E4M3, in_buffer(m, weight, FP8_INPUT, buf[0], mm->m, mm->k), w);
+    multiply(m, mm, FP8_E4M3, in_buffer(m, weight, FP8_INPUT, buf[0], mm->m, mm->k), w);
     mm->fast = !mm->by_a;
     return 0;
 }
@@ -483,10 +485,10 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
     }
     if (weight_mm) {
         weight_mm->k = sums;
-        multiply(weight_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[1], out, sums),
+        multiply(m, weight_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[1], out, sums),
                  again ? in_buffer(m, weight, FP8_INPUT, buf[2], in, sums) : kept_input(m, weight));
     }
-    multiply(input_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[0], rows, out), w);
+    multiply(m, input_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[0], rows, out), w);
     return 0;
 }
 

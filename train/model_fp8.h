@@ -40,6 +40,7 @@ struct model_fp8_run {
     int margin;
     int64_t history; /* steps */
     bool recent;     /* the last step's amax, not the largest of the history */
+    bool fp32_scales; /* by blocks: any numbers, not powers of two */
     int64_t bf16_start, bf16_end; /* so many first and last layers of the model are left in bf16 */
     bool apart;      /* for tests: no op converts what it makes, all is as with tensorwise; the bits are the same */
 };

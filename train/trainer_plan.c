@@ -35,7 +35,7 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
     if (c->fp8.format)
         run.fp8 = (struct model_fp8_run){
             .format = c->fp8.format, .recipe = c->fp8.recipe, .margin = (int)c->fp8.margin,
-            .history = c->fp8.history, .recent = c->fp8.algo == FP8_MOST_RECENT,
+            .history = c->fp8.history, .recent = c->fp8.algo == FP8_MOST_RECENT, .fp32_scales = c->fp8.fp32_scales,
             .bf16_start = c->fp8.ends_bf16 ? c->fp8.start_bf16 : 0, .bf16_end = c->fp8.ends_bf16 ? c->fp8.end_bf16 : 0,
             .apart = c->fp8.apart,
         };
