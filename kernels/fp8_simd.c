@@ -44,11 +44,20 @@ INLINE void convert(enum dtype dt, enum fp8 to, uint8_t *y, const void *x, int64
         y[i] = fp8_of(to, get(dt, x, at + i) * scale);
 }
 
+/* A square of bytes, whose rows are `side` apart, turned: column c to yt + c * ld, with 0 in the `behind` bytes behind its end. */
+INLINE void put_turned(uint8_t *yt, int64_t ld, const uint8_t *square, int64_t side, int64_t rows, int64_t cols, int64_t behind)
+{
+    for (int64_t c = 0; c < cols; c++, yt += ld) {
+        for (int64_t r = 0; r < rows; r++)
+            yt[r] = square[r * side + c];
+        memset(yt + rows, 0, (size_t)behind);
+    }
+}
+
 /* Rows r0 .. of a band of SIDE. */
 INLINE void quantize_band(enum dtype dt, enum fp8 to, const struct fp8_quantize *p, float scale, int64_t r0)
 {
     int64_t rows = p->rows - r0 < SIDE ? p->rows - r0 : SIDE, ld = p->yt_ld ? p->yt_ld : p->rows;
-    size_t behind = r0 + rows == p->rows ? (size_t)(ld - p->rows) : 0;
     uint8_t square[SIDE][SIDE];
 
     for (int64_t c0 = 0; c0 < p->cols; c0 += SIDE) {
@@ -61,13 +70,8 @@ INLINE void quantize_band(enum dtype dt, enum fp8 to, const struct fp8_quantize 
             if (p->y)
                 memcpy(p->y + at, square[r], (size_t)cols);
         }
-        for (int64_t c = 0; p->yt && c < cols; c++) {
-            uint8_t *column = p->yt + (c0 + c) * ld + r0;
-
-            for (int64_t r = 0; r < rows; r++)
-                column[r] = square[r][c];
-            memset(column + rows, 0, behind);
-        }
+        if (p->yt)
+            put_turned(p->yt + c0 * ld + r0, ld, square[0], SIDE, rows, cols, r0 + rows == p->rows ? ld - p->rows : 0);
     }
 }
 
@@ -150,12 +154,7 @@ INLINE void blocks_square(enum fp8 to, const struct fp8_blocks *p, int64_t r0, i
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++)
             square[r][c] = fp8_of(to, bf16_to(x[r * p->cols + c]) * of_col[c]);
-    for (int64_t c = 0; c < cols; c++) {
-        uint8_t *column = p->yt + (c0 + c) * p->yt_ld + r0;
-        for (int64_t r = 0; r < rows; r++)
-            column[r] = square[r][c];
-        memset(column + rows, 0, r0 + rows == p->rows ? (size_t)(p->yt_ld - p->rows) : 0);
-    }
+    put_turned(p->yt + c0 * p->yt_ld + r0, p->yt_ld, square[0], FP8_BLOCK, rows, cols, r0 + rows == p->rows ? p->yt_ld - p->rows : 0);
     put_inverses(p->inv_t, by, p->cols, p->yt_ld, c0, r0, cols, of_col);
 }
 

@@ -126,8 +126,8 @@ struct trained {
     struct model_fp8_run fp8;
     double tol;
 };
-#define HYBRID {.format = MODEL_FP8_HYBRID, .history = 4}
-#define E4M3 {.format = MODEL_FP8_E4M3, .history = 4}
+#define HYBRID {.format = MODEL_FP8_HYBRID, .algo = FP8_LARGEST, .history = 4}
+#define E4M3 {.format = MODEL_FP8_E4M3, .algo = FP8_LARGEST, .history = 4}
 #define BY_BLOCKS {.format = MODEL_FP8_E4M3, .recipe = FP8_BLOCKWISE}
 #define FP32_SCALES {.format = MODEL_FP8_E4M3, .recipe = FP8_BLOCKWISE, .fp32_scales = true}
 static const struct trained trained[] = {

@@ -43,7 +43,7 @@ void train_config_init(struct train_config *c)
     c->timeout_minutes = 10;
     c->world = c->ranks = 1;
     c->layout = LAYOUT_ALONE;
-    c->fp8 = (struct train_fp8){.history = 1, .start_bf16 = 1, .end_bf16 = 1};
+    c->fp8 = (struct model_fp8_run){.history = 1, .start_bf16 = 1, .end_bf16 = 1};
 }
 
 void train_config_free(struct train_config *c)

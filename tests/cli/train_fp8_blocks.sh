@@ -35,6 +35,7 @@ for model in gpt mixtral; do
             --train-iters 2 --device cuda --log-file cuda.jsonl
         within "$model, $way: the CPU's losses" $model-$way cuda 2
     done
+    has "$model: a checkpoint says so" whole/iter_0000012/metadata.json '"fp8-block-scaling-fp32-scales":"true"'
 done
 train ends $gpt $blocks --first-last-layers-bf16 --num-layers-at-end-in-bf16 0
 beside "a layer in bf16" gpt-bf16 ends 0.02
