@@ -2,8 +2,6 @@
 #ifndef KERNELS_FP8_CONVERT_H
 #define KERNELS_FP8_CONVERT_H
 
-#include <float.h>
-
 #include "kernels/fp8.h"
 
 TWIN_INLINE uint32_t fp8_bits(float x)
@@ -52,8 +50,8 @@ TWIN_INLINE float fp8_to(enum fp8 f, uint8_t v)
     return fp8_float(r | sign);
 }
 
-/* The scale for amax, or `else_` where there is none to be had; `most` where it would be infinite, of a subnormal amax. */
-TWIN_INLINE float fp8_scale_of(float max, float amax, int margin, float else_, float most)
+/* The scale for amax, or `else_` where there is none to be had. */
+TWIN_INLINE float fp8_scale_of(float max, float amax, int margin, float else_)
 {
     uint32_t u = fp8_bits(amax), two = 127u - (uint32_t)margin;
     float s;
@@ -61,15 +59,19 @@ TWIN_INLINE float fp8_scale_of(float max, float amax, int margin, float else_, f
     if (u == 0 || u >= 0x7f800000u)
         return else_;
     s = max / amax * fp8_float(two << 23);
-    return fp8_bits(s) >= 0x7f800000u ? most : s;
+    return fp8_bits(s) >= 0x7f800000u ? 3.402823466e38f : s; /* of a subnormal amax */
 }
 
-/* The scale of a block, of which these bits are kept: of a power of two sign and exponent.  Where it would be infinite it is
- * bf16's largest number, as in Transformer Engine. */
+/* The scale of a block, whose largest is one of bf16; 1 where there is none to be had.  These bits of it are kept: of a power of
+ * two sign and exponent.  One that would be infinite is bf16's largest number, as in Transformer Engine; no other is above that. */
 TWIN_INLINE uint32_t fp8_block_bits(bool fp32) { return fp32 ? ~0u : 0xff800000u; }
-TWIN_INLINE float fp8_block_scale(float max, float amax, uint32_t bits)
+TWIN_INLINE float fp8_block_scale(float max, float amax, uint32_t keep)
 {
-    return fp8_float(fp8_bits(fp8_scale_of(max, amax, 0, 1, 3.3895314e38f)) & bits);
+    const uint32_t most = 0x7f7f0000u;
+    uint32_t u = fp8_bits(amax), s = fp8_bits(max / amax);
+
+    s = (s < most ? s : most) & keep;
+    return u == 0 || u >= 0x7f800000u ? 1 : fp8_float(s);
 }
 
 /* The place of the 1 / scale of element (row, k) of a matrix. */
@@ -84,7 +86,7 @@ TWIN_INLINE void fp8_update_row(const struct fp8_update *p, float *row)
     float *history = row + FP8_HISTORY, most = 0;
 
     if (p->now) {
-        row[FP8_SCALE] = fp8_scale_of(row[FP8_MAX], row[FP8_NOW], 0, 1, FLT_MAX);
+        row[FP8_SCALE] = fp8_scale_of(row[FP8_MAX], row[FP8_NOW], 0, 1);
         row[FP8_INVERSE] = 1 / row[FP8_SCALE];
         if (fp8_bits(row[FP8_NOW]) > fp8_bits(history[0]))
             history[0] = row[FP8_NOW];
@@ -94,7 +96,7 @@ TWIN_INLINE void fp8_update_row(const struct fp8_update *p, float *row)
         history[0] = 0;
     for (int64_t i = 0; i < (p->recent ? 1 : p->len); i++)
         most = history[i] > most ? history[i] : most;
-    row[FP8_SCALE] = fp8_scale_of(row[FP8_MAX], most, p->margin, row[FP8_SCALE] > 0 ? row[FP8_SCALE] : 1, FLT_MAX);
+    row[FP8_SCALE] = fp8_scale_of(row[FP8_MAX], most, p->margin, row[FP8_SCALE] > 0 ? row[FP8_SCALE] : 1);
     row[FP8_INVERSE] = 1 / row[FP8_SCALE];
     most = history[0];
     for (int64_t i = 0; i + 1 < p->len; i++)
