@@ -336,8 +336,10 @@ extern "C" int fp8_blocks_cuda(struct device *dev, const struct fp8_blocks *p, s
 
     TRY(check_fp8_blocks(p, e));
     if (p->to == FP8_E4M3)
-        return by_squares(dev, "fp8_blocks", &call, p->squares ? blocks_kernel<FP8_E4M3, true> : blocks_kernel<FP8_E4M3, false>, e);
-    return by_squares(dev, "fp8_blocks", &call, p->squares ? blocks_kernel<FP8_E5M2, true> : blocks_kernel<FP8_E5M2, false>, e);
+        return by_squares(dev, "fp8_blocks", &call,
+                          p->squares ? blocks_kernel<FP8_E4M3, true> : blocks_kernel<FP8_E4M3, false>, e);
+    return by_squares(dev, "fp8_blocks", &call,
+                      p->squares ? blocks_kernel<FP8_E5M2, true> : blocks_kernel<FP8_E5M2, false>, e);
 }
 
 extern "C" int fp8_update_cuda(struct device *dev, const struct fp8_update *p, struct err *e)

@@ -62,8 +62,9 @@ TWIN_INLINE float fp8_scale_of(float max, float amax, int margin, float else_)
     return fp8_bits(s) >= 0x7f800000u ? 3.402823466e38f : s; /* of a subnormal amax */
 }
 
-/* The scale of a block, whose largest is one of bf16; 1 where there is none to be had.  These bits of it are kept: of a power of
- * two sign and exponent.  One that would be infinite is bf16's largest number, as in Transformer Engine; no other is above that. */
+/* The scale of a block, whose largest is one of bf16; 1 where there is none to be had.  These bits of it are kept: of a
+ * power of two sign and exponent.  One that would be infinite is bf16's largest number, as in Transformer Engine; no other is
+ * above that. */
 TWIN_INLINE uint32_t fp8_block_bits(bool fp32) { return fp32 ? ~0u : 0xff800000u; }
 TWIN_INLINE float fp8_block_scale(float max, float amax, uint32_t keep)
 {

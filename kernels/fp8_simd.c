@@ -44,7 +44,7 @@ INLINE void convert(enum dtype dt, enum fp8 to, uint8_t *y, const void *x, int64
         y[i] = fp8_of(to, get(dt, x, at + i) * scale);
 }
 
-/* A square of bytes, whose rows are `side` apart, turned: column c to yt + c * ld, with 0 in the `behind` bytes behind its end. */
+/* A square of bytes, whose rows are `side` apart, turned: column c to yt + c * ld, with `behind` zeros behind its end. */
 INLINE void put_turned(uint8_t *yt, int64_t ld, const uint8_t *square, int64_t side, int64_t rows, int64_t cols, int64_t behind)
 {
     for (int64_t c = 0; c < cols; c++, yt += ld) {
@@ -154,7 +154,8 @@ INLINE void blocks_square(enum fp8 to, const struct fp8_blocks *p, int64_t r0, i
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++)
             square[r][c] = fp8_of(to, bf16_to(x[r * p->cols + c]) * of_col[c]);
-    put_turned(p->yt + c0 * p->yt_ld + r0, p->yt_ld, square[0], FP8_BLOCK, rows, cols, r0 + rows == p->rows ? p->yt_ld - p->rows : 0);
+    put_turned(p->yt + c0 * p->yt_ld + r0, p->yt_ld, square[0], FP8_BLOCK, rows, cols,
+               r0 + rows == p->rows ? p->yt_ld - p->rows : 0);
     put_inverses(p->inv_t, by, p->cols, p->yt_ld, c0, r0, cols, of_col);
 }
 

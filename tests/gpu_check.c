@@ -42,7 +42,9 @@ struct curve {
 
 static const char *type_of(enum dtype dt, const struct model_fp8_run *fp8)
 {
-    return fp8->fp32_scales ? "FP8 by blocks, fp32 scales" : fp8->recipe == FP8_BLOCKWISE ? "FP8 by blocks" : fp8->format ? "FP8" : dtype_name(dt);
+    if (fp8->recipe == FP8_BLOCKWISE)
+        return fp8->fp32_scales ? "FP8 by blocks, fp32 scales" : "FP8 by blocks";
+    return fp8->format ? "FP8" : dtype_name(dt);
 }
 
 /* deterministic: of the GPU, see struct device.  graphs: its passes are recorded once and launched in one piece. */

@@ -21,7 +21,8 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
         .optim = &c->optim, .freeze = c->freeze.v, .n_freeze = c->freeze.n,
         .reset_positions = c->documents.positions, .reset_attention = c->documents.attention,
-        .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers, .fp8 = c->fp8,
+        .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
+        .fp8 = c->fp8,
         .dense = {
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
             .state = {(enum dtype)c->optim.moment[0], (enum dtype)c->optim.moment[1]},

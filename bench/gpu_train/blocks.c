@@ -38,13 +38,14 @@ static void bench_product(int64_t m, int64_t n, int64_t k, bool gradient, bool f
     convert(7, m, k, false, fp32, 0, 4);
     convert(3, n, k, !gradient, fp32, 1, 5);
     row(gradient ? "FP8 by blocks, weight gradient" : fp32 ? "FP8 by blocks, fp32 scales" : "FP8 by blocks", shape, run_product,
-        (const int64_t[]){m, n, k, gradient, fp32}, (double)(m * k + n * k) + (gradient ? 8.0 : 2.0) * (double)(m * n), 2.0 * (double)m * (double)n * (double)k, peak_fp8);
+        (const int64_t[]){m, n, k, gradient, fp32}, (double)(m * k + n * k) + (gradient ? 8.0 : 2.0) * (double)(m * n),
+        2.0 * (double)m * (double)n * (double)k, peak_fp8);
 }
 
 void bench_blocks(int64_t none)
 {
-    static const char *const names[] = {"to FP8 by blocks, both", "to FP8 by squares, both", "to FP8 by blocks, fp32 scales, both",
-                                        "to FP8 by squares, fp32 scales, both"};
+    static const char *const names[] = {"to FP8 by blocks, both", "to FP8 by squares, both",
+                                        "to FP8 by blocks, fp32 scales, both", "to FP8 by squares, fp32 scales, both"};
     char shape[40];
 
     (void)none;

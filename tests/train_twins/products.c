@@ -372,8 +372,8 @@ static struct blocked blocked(struct made *m, const struct tensor *x, enum fp8 t
 
     BOTH {
         struct fp8_blocks p = {.rows = rows, .cols = k, .to = to, .squares = squares, .fp32_scales = fp32, .x = on(m, w, x),
-                               .y = on(m, w, &q.y), .yt = on(m, w, &q.yt), .inv = on(m, w, &q.inv), .inv_t = on(m, w, &q.inv_t), .yt_ld = ld,
-                               .colsum = sums ? on(m, w, sums) : NULL};
+                               .y = on(m, w, &q.y), .yt = on(m, w, &q.yt), .inv = on(m, w, &q.inv), .inv_t = on(m, w, &q.inv_t),
+                               .yt_ld = ld, .colsum = sums ? on(m, w, sums) : NULL};
         CHECK(m, OPS(m, w)->fp8_blocks(DEV(m, w), &p, &m->e));
     }
     return q;
