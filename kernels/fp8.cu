@@ -191,11 +191,15 @@ static __device__ __forceinline__ void put_inverse(float *inv, int64_t n, int64_
     }
 }
 
+struct blocks_call : fp8_blocks {
+    uint32_t bits; /* fp8_block_bits: no register is left for a choice */
+};
+
 /* A block has a square of 128 by 128, a thread 8 columns of 8 rows, which it keeps in registers: largest values first, of rows by
  * shuffles among the 16 threads that share them, of columns through shared memory; then the bytes of y, and those of yt, turned
  * in the square. */
 template <enum fp8 TO, bool SQUARES> static __global__ void __launch_bounds__(CUDA_BLOCK, SQUARES ? 1 : 2)
-    blocks_kernel(struct fp8_blocks p, float *sums)
+    blocks_kernel(struct blocks_call p, float *sums)
 {
     __shared__ uint64_t square[SIDE * UNITS];
     __shared__ float most[SIDE], all[CUDA_WARPS];
@@ -222,7 +226,7 @@ template <enum fp8 TO, bool SQUARES> static __global__ void __launch_bounds__(CU
 #pragma unroll
     for (int k = 0; k < PACK; k++) {
         int64_t r = r0 + 8 * i + k;
-        float scale = fp8_block_scale(fp8_max(TO), of_row[k]);
+        float scale = fp8_block_scale(fp8_max(TO), of_row[k], p.bits);
         if (p.y && j == 0)
             put_inverse<SQUARES>(p.inv, p.rows, p.cols, r, c0 / SIDE, scale);
         if (p.y && r < p.rows)
@@ -236,7 +240,7 @@ template <enum fp8 TO, bool SQUARES> static __global__ void __launch_bounds__(CU
                 of[c] = max_or_nan(of[c], of[u * SIDE + c]);
         }
         if (c < SIDE) {
-            float scale = fp8_block_scale(fp8_max(TO), SQUARES ? of_row[0] : of[c]);
+            float scale = fp8_block_scale(fp8_max(TO), SQUARES ? of_row[0] : of[c], p.bits);
             most[c] = scale;
             put_inverse<SQUARES>(p.inv_t, p.cols, p.yt_ld, c0 + c, r0 / SIDE, scale);
         }
@@ -328,10 +332,14 @@ extern "C" int fp8_quantize_cuda(struct device *dev, const struct fp8_quantize *
 
 extern "C" int fp8_blocks_cuda(struct device *dev, const struct fp8_blocks *p, struct err *e)
 {
+    const struct blocks_call call = {*p, fp8_block_bits(p->fp32_scales)};
+
     TRY(check_fp8_blocks(p, e));
     if (p->to == FP8_E4M3)
-        return by_squares(dev, "fp8_blocks", p, p->squares ? blocks_kernel<FP8_E4M3, true> : blocks_kernel<FP8_E4M3, false>, e);
-    return by_squares(dev, "fp8_blocks", p, p->squares ? blocks_kernel<FP8_E5M2, true> : blocks_kernel<FP8_E5M2, false>, e);
+        return by_squares(dev, "fp8_blocks", &call,
+                          p->squares ? blocks_kernel<FP8_E4M3, true> : blocks_kernel<FP8_E4M3, false>, e);
+    return by_squares(dev, "fp8_blocks", &call,
+                      p->squares ? blocks_kernel<FP8_E5M2, true> : blocks_kernel<FP8_E5M2, false>, e);
 }
 
 extern "C" int fp8_update_cuda(struct device *dev, const struct fp8_update *p, struct err *e)

@@ -91,14 +91,15 @@ TWIN_INLINE int64_t fp8_scales_floats(enum fp8_scales by, int64_t rows, int64_t 
 }
 
 /* y (rows, cols) = x, bf16, times the scales of its blocks; yt (cols, yt_ld) the same of x transposed, and 0 behind the end of
- * each row; conversion is fp8_quantize's.  A scale is the largest power of two that keeps its block within the format; 1 where
- * all of it is 0 or one is not finite.  inv and inv_t: 1 / scale, as above, of rows of y and of yt, or of squares, which are the
- * same both ways.  colsum (cols) += the columns of x.  y with inv, yt with inv_t, and colsum may each be NULL.
+ * each row; conversion is fp8_quantize's.  A scale is the largest power of two that keeps its block within the format, or with
+ * fp32_scales fp8_max / largest value, in fp32; 1 where all of it is 0 or one is not finite.  inv and inv_t: 1 / scale, as
+ * above, of rows of y and of yt, or of squares, which are the same both ways.  colsum (cols) += the columns of x.  y with inv,
+ * yt with inv_t, and colsum may each be NULL.
  * Scratch: fp8_quantize's. */
 struct fp8_blocks {
     int64_t rows, cols;
     enum fp8 to;
-    bool squares;
+    bool squares, fp32_scales;
     const void *x;
     uint8_t *y, *yt;
     float *inv, *inv_t;

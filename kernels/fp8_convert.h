@@ -62,10 +62,17 @@ TWIN_INLINE float fp8_scale_of(float max, float amax, int margin, float else_)
     return fp8_bits(s) >= 0x7f800000u ? 3.402823466e38f : s; /* of a subnormal amax */
 }
 
-/* The scale of a block: a power of two. */
-TWIN_INLINE float fp8_block_scale(float max, float amax)
+/* The scale of a block, whose largest is one of bf16; 1 where there is none to be had.  These bits of it are kept: of a
+ * power of two sign and exponent.  One that would be infinite is bf16's largest number, as in Transformer Engine; no other is
+ * above that. */
+TWIN_INLINE uint32_t fp8_block_bits(bool fp32) { return fp32 ? ~0u : 0xff800000u; }
+TWIN_INLINE float fp8_block_scale(float max, float amax, uint32_t keep)
 {
-    return fp8_float(fp8_bits(fp8_scale_of(max, amax, 0, 1)) & 0xff800000u);
+    const uint32_t most = 0x7f7f0000u;
+    uint32_t u = fp8_bits(amax), s = fp8_bits(max / amax);
+
+    s = (s < most ? s : most) & keep;
+    return u == 0 || u >= 0x7f800000u ? 1 : fp8_float(s);
 }
 
 /* The place of the 1 / scale of element (row, k) of a matrix. */

@@ -44,11 +44,20 @@ INLINE void convert(enum dtype dt, enum fp8 to, uint8_t *y, const void *x, int64
         y[i] = fp8_of(to, get(dt, x, at + i) * scale);
 }
 
+/* A square of bytes, whose rows are `side` apart, turned: column c to yt + c * ld, with `behind` zeros behind its end. */
+INLINE void put_turned(uint8_t *yt, int64_t ld, const uint8_t *square, int64_t side, int64_t rows, int64_t cols, int64_t behind)
+{
+    for (int64_t c = 0; c < cols; c++, yt += ld) {
+        for (int64_t r = 0; r < rows; r++)
+            yt[r] = square[r * side + c];
+        memset(yt + rows, 0, (size_t)behind);
+    }
+}
+
 /* Rows r0 .. of a band of SIDE. */
 INLINE void quantize_band(enum dtype dt, enum fp8 to, const struct fp8_quantize *p, float scale, int64_t r0)
 {
     int64_t rows = p->rows - r0 < SIDE ? p->rows - r0 : SIDE, ld = p->yt_ld ? p->yt_ld : p->rows;
-    size_t behind = r0 + rows == p->rows ? (size_t)(ld - p->rows) : 0;
     uint8_t square[SIDE][SIDE];
 
     for (int64_t c0 = 0; c0 < p->cols; c0 += SIDE) {
@@ -61,13 +70,8 @@ INLINE void quantize_band(enum dtype dt, enum fp8 to, const struct fp8_quantize 
             if (p->y)
                 memcpy(p->y + at, square[r], (size_t)cols);
         }
-        for (int64_t c = 0; p->yt && c < cols; c++) {
-            uint8_t *column = p->yt + (c0 + c) * ld + r0;
-
-            for (int64_t r = 0; r < rows; r++)
-                column[r] = square[r][c];
-            memset(column + rows, 0, behind);
-        }
+        if (p->yt)
+            put_turned(p->yt + c0 * ld + r0, ld, square[0], SIDE, rows, cols, r0 + rows == p->rows ? ld - p->rows : 0);
     }
 }
 
@@ -101,14 +105,14 @@ INLINE void largest_of(struct largest *most, const uint16_t *x, int64_t ld, int6
 }
 
 /* The scales of n rows (or columns) of a square, of squares the same for all. */
-INLINE void scales_of(float *scale, const uint32_t *most, int64_t n, enum fp8 to, bool squares)
+INLINE void scales_of(float *scale, const uint32_t *most, int64_t n, enum fp8 to, const struct fp8_blocks *p)
 {
     uint32_t all = 0;
 
-    for (int64_t i = 0; squares && i < n; i++)
+    for (int64_t i = 0; p->squares && i < n; i++)
         all = most[i] > all ? most[i] : all;
     for (int64_t i = 0; i < n; i++)
-        scale[i] = fp8_block_scale(fp8_max(to), fp8_float(squares ? all : most[i]));
+        scale[i] = fp8_block_scale(fp8_max(to), fp8_float(p->squares ? all : most[i]), fp8_block_bits(p->fp32_scales));
 }
 
 /* Where a square's 1 / scale go, of a matrix (rows, k) whose rows r0 and on and whose k0 it has; n rows.  What lies behind the
@@ -139,8 +143,8 @@ INLINE void blocks_square(enum fp8 to, const struct fp8_blocks *p, int64_t r0, i
     struct largest most;
 
     largest_of(&most, x, p->cols, rows, cols);
-    scales_of(of_row, most.row, rows, to, p->squares);
-    scales_of(of_col, most.col, cols, to, p->squares);
+    scales_of(of_row, most.row, rows, to, p);
+    scales_of(of_col, most.col, cols, to, p);
     for (int64_t r = 0; p->y && r < rows; r++)
         convert(DTYPE_BF16, to, p->y + (r0 + r) * p->cols + c0, x, r * p->cols, cols, of_row[r]);
     if (p->y)
@@ -150,12 +154,8 @@ INLINE void blocks_square(enum fp8 to, const struct fp8_blocks *p, int64_t r0, i
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++)
             square[r][c] = fp8_of(to, bf16_to(x[r * p->cols + c]) * of_col[c]);
-    for (int64_t c = 0; c < cols; c++) {
-        uint8_t *column = p->yt + (c0 + c) * p->yt_ld + r0;
-        for (int64_t r = 0; r < rows; r++)
-            column[r] = square[r][c];
-        memset(column + rows, 0, r0 + rows == p->rows ? (size_t)(p->yt_ld - p->rows) : 0);
-    }
+    put_turned(p->yt + c0 * p->yt_ld + r0, p->yt_ld, square[0], FP8_BLOCK, rows, cols,
+               r0 + rows == p->rows ? p->yt_ld - p->rows : 0);
     put_inverses(p->inv_t, by, p->cols, p->yt_ld, c0, r0, cols, of_col);
 }
 
@@ -171,32 +171,38 @@ void ISA_FN(fp8_blocks_loop)(struct device *dev, const struct fp8_blocks *p)
         }
 }
 
-/* n numbers times a power of two. */
-INLINE void decode_range(uint16_t *y, enum fp8 f, const uint8_t *x, int64_t n, float times)
+/* n numbers times `times`, which to bf16 is a power of two; to y[first] and on. */
+INLINE void decode_range(enum dtype dt, void *y, int64_t first, enum fp8 f, const uint8_t *x, int64_t n, float times)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (uint16_t)(fp8_bits(fp8_to(f, x[i]) * times) >> 16);
+    for (int64_t i = 0; i < n; i++) {
+        float v = fp8_to(f, x[i]) * times;
+        if (dt == DTYPE_BF16)
+            ((uint16_t *)y)[first + i] = (uint16_t)(fp8_bits(v) >> 16);
+        else
+            ((float *)y)[first + i] = v;
+    }
 }
 
-INLINE void decode_row(uint16_t *y, enum fp8 f, const struct fp8_matrix *m, int64_t r, int64_t at, int64_t k)
+/* Row r of columns at .. at + k - 1. */
+INLINE void decode_row(enum dtype dt, void *y, enum fp8 f, const struct fp8_matrix *m, int64_t r, int64_t at, int64_t k)
 {
     const uint8_t *x = m->x + r * m->ld + at;
 
     for (int64_t i = 0, n; i < k; i += n) {
         int64_t left = FP8_BLOCK - (at + i) % FP8_BLOCK;
         n = !m->by || k - i < left ? k - i : left;
-        decode_range(y + i, f, x + i, n, m->by ? m->inv[fp8_scale_at(m->by, m->inv_ld, r, at + i)] : 1);
+        decode_range(dt, y, r * k + i, f, x + i, n, m->by ? m->inv[fp8_scale_at(m->by, m->inv_ld, r, at + i)] : 1);
     }
 }
 
-void ISA_FN(fp8_decode_loop)(struct device *dev, uint16_t *y, const struct fp8_matrix *m, int64_t at, int64_t k)
+void ISA_FN(fp8_decode_loop)(struct device *dev, enum dtype dt, void *y, const struct fp8_matrix *m, int64_t at, int64_t k)
 {
 #pragma omp parallel for num_threads(cpu_team(dev, m->rows * k)) schedule(static)
     for (int64_t r = 0; r < m->rows; r++) {
         if (m->format == FP8_E4M3)
-            decode_row(y + r * k, FP8_E4M3, m, r, at, k);
+            BY_DTYPE(dt, decode_row(DT, y, FP8_E4M3, m, r, at, k));
         else
-            decode_row(y + r * k, FP8_E5M2, m, r, at, k);
+            BY_DTYPE(dt, decode_row(DT, y, FP8_E5M2, m, r, at, k));
     }
 }
 

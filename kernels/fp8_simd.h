@@ -19,8 +19,8 @@ struct fp8_matrix {
     const float *inv;
     int64_t inv_ld;
 };
-/* y (rows, k): its columns from `at` on, of blocks times 1 / scale, as bf16, which is exact. */
-ISA_DECLARE(void, fp8_decode_loop, (struct device *, uint16_t *, const struct fp8_matrix *, int64_t, int64_t));
+/* y (rows, k): its columns from `at` on, of blocks times 1 / scale; as bf16, which is exact but for fp32_scales, or as fp32. */
+ISA_DECLARE(void, fp8_decode_loop, (struct device *, enum dtype, void *, const struct fp8_matrix *, int64_t, int64_t));
 /* c (+)= scale * product + bias. */
 ISA_DECLARE(void, fp8_finish_loop, (struct device *, const struct matmul *, const float *, float));
 

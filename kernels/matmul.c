@@ -20,29 +20,29 @@ static int product_plain(struct device *dev, const struct matmul *p, struct err 
     return 0;
 }
 
-/* FP8: every number of it is one of bf16.  Ragged sums are cut into powers of two, as oneDNN's are. */
+/* FP8: every number of it is one of bf16, but for scales that are no powers of two.  Ragged sums are cut into powers of two, as
+ * oneDNN's are. */
 static int product_fp8(struct device *dev, const struct matmul *p, product_fn *product, struct err *e)
 {
-    struct matmul of = {.m = p->m, .n = p->n, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32,
+    struct matmul of = {.m = p->m, .n = p->n, .trans_b = true, .dt = p->fp32_scales ? DTYPE_F32 : DTYPE_BF16, .dt_c = DTYPE_F32,
                         .ldc = p->n, .ragged = p->ragged && !matmul_rows_inside(p)};
     bool cut = p->ragged && matmul_rows_inside(p);
     struct fp8_matrix ma = {p->fp8_a, p->a, p->m, p->lda, p->by_a, p->inv_a, fp8_scales_ld(p->by_a, p->m, p->k)};
     struct fp8_matrix mb = {p->fp8_b, p->b, p->n, p->ldb, p->by_b, p->inv_b, fp8_scales_ld(p->by_b, p->n, p->k)};
     size_t na = (size_t)(p->m * p->k), nb = (size_t)(p->n * p->k), nc = (size_t)(p->m * p->n);
-    void *memory;
+    void *memory, *a, *b;
 
-    TRY(cpu_decoded(dev, &memory, nc * sizeof(float) + (na + nb) * sizeof(uint16_t), e));
+    TRY(cpu_decoded(dev, &memory, nc * sizeof(float) + (na + nb) * dtype_size(of.dt), e));
     of.c = memory;
-    uint16_t *a = (void *)((float *)memory + nc), *b = a + na;
-    of.a = a;
-    of.b = b;
+    of.a = a = (float *)memory + nc;
+    of.b = b = (char *)a + na * dtype_size(of.dt);
     for (int64_t at = 0; at < p->k; at += of.k) {
         for (of.k = p->k - at; cut && of.k & (of.k - 1);)
             of.k &= of.k - 1;
         of.lda = of.ldb = of.k;
         of.beta = at > 0;
-        ISA_PICK(fp8_decode_loop)(dev, a, &ma, at, of.k);
-        ISA_PICK(fp8_decode_loop)(dev, b, &mb, at, of.k);
+        ISA_PICK(fp8_decode_loop)(dev, of.dt, a, &ma, at, of.k);
+        ISA_PICK(fp8_decode_loop)(dev, of.dt, b, &mb, at, of.k);
         TRY(product(dev, &of, e));
     }
     ISA_PICK(fp8_finish_loop)(dev, p, memory, p->by_a ? 1 : *p->inv_a * *p->inv_b);

@@ -36,7 +36,8 @@ struct matmul {
     enum fp8 fp8_a, fp8_b;  /* A and B are of these formats (kernels/fp8.h), or neither: then dt is bf16, */
     const float *inv_a, *inv_b; /* the product is multiplied by both (the device's, FP8_ALIGN), and both matrices lie */
     bool fast;              /* with k inside (trans_b alone).  fast: sums may be of fewer bits than fp32 */
-    enum fp8_scales by_a, by_b; /* of blocks: each number is multiplied by the inverse of its own, k is whole blocks, not fast */
+    enum fp8_scales by_a, by_b; /* of blocks: each number is multiplied by the inverse of its own, k is whole blocks, not fast; */
+    bool fp32_scales;           /* these are any numbers, not powers of two */
 };
 
 /* Whether the rows of a layer are what is summed over, as for the gradient of its weight: with trans_a, or of FP8 into fp32; else
@@ -53,7 +54,7 @@ static inline bool matmul_rows_inside(const struct matmul *p)
  * oneDNN's a shape seen for the first time makes a plan, of which 384 are kept, and ragged ones are computed in
  * pieces of few sizes.  Scratch:
  * what either asks for; without fast_bf16 the fp32 copies, 4 (mk + kn + mn) bytes.  FP8 on a CPU:
- * the same numbers as bf16, into fp32, 2 (mk + kn) + 4 mn bytes more.
+ * the same numbers as bf16 (as fp32 with fp32_scales), into fp32, 2 (or 4) (mk + kn) + 4 mn bytes more.
  * Errors: ERR_ARG, ERR_NOMEM, ERR_DEVICE (oneDNN's). */
 typedef int matmul_fn(struct device *dev, const struct matmul *p, struct err *e);
 matmul_fn matmul_cpu, matmul_cuda;

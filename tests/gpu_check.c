@@ -42,7 +42,9 @@ struct curve {
 
 static const char *type_of(enum dtype dt, const struct model_fp8_run *fp8)
 {
-    return fp8->recipe == FP8_BLOCKWISE ? "FP8 by blocks" : fp8->format ? "FP8" : dtype_name(dt);
+    if (fp8->recipe == FP8_BLOCKWISE)
+        return fp8->fp32_scales ? "FP8 by blocks, fp32 scales" : "FP8 by blocks";
+    return fp8->format ? "FP8" : dtype_name(dt);
 }
 
 /* deterministic: of the GPU, see struct device.  graphs: its passes are recorded once and launched in one piece. */
@@ -126,9 +128,10 @@ struct trained {
     struct model_fp8_run fp8;
     double tol;
 };
-#define HYBRID {.format = MODEL_FP8_HYBRID, .history = 4}
-#define E4M3 {.format = MODEL_FP8_E4M3, .history = 4}
+#define HYBRID {.format = MODEL_FP8_HYBRID, .algo = FP8_LARGEST, .history = 4}
+#define E4M3 {.format = MODEL_FP8_E4M3, .algo = FP8_LARGEST, .history = 4}
 #define BY_BLOCKS {.format = MODEL_FP8_E4M3, .recipe = FP8_BLOCKWISE}
+#define FP32_SCALES {.format = MODEL_FP8_E4M3, .recipe = FP8_BLOCKWISE, .fp32_scales = true}
 static const struct trained trained[] = {
     {"GPT", false, true, 0, DTYPE_F32, {0}, 1e-5},
     {"GPT", false, true, 0, DTYPE_BF16, {0}, 2e-2},
@@ -142,6 +145,8 @@ static const struct trained trained[] = {
     {"mixture of experts", true, false, 4, DTYPE_BF16, HYBRID, 6e-2},
     {"Llama", true, false, 0, DTYPE_BF16, BY_BLOCKS, 4e-2},
     {"mixture of experts", true, false, 4, DTYPE_BF16, BY_BLOCKS, 6e-2},
+    {"Llama", true, false, 0, DTYPE_BF16, FP32_SCALES, 4e-2},
+    {"mixture of experts", true, false, 4, DTYPE_BF16, FP32_SCALES, 6e-2},
 };
 
 static void train_both(const struct trained *x)

@@ -43,7 +43,7 @@ void train_config_init(struct train_config *c)
     c->timeout_minutes = 10;
     c->world = c->ranks = 1;
     c->layout = LAYOUT_ALONE;
-    c->fp8 = (struct train_fp8){.history = 1, .start_bf16 = 1, .end_bf16 = 1};
+    c->fp8 = (struct model_fp8_run){.history = 1, .start_bf16 = 1, .end_bf16 = 1};
 }
 
 void train_config_free(struct train_config *c)
@@ -492,6 +492,8 @@ int train_config_check(struct train_config *c, struct err *e)
                        c->bf16 ? "goes without --optimizer-cpu-offload" : "needs --bf16");
     if (c->fp8.format && !c->bf16)
         return err_set(e, ERR_ARG, "--fp8-format needs --bf16");
+    if (c->fp8.fp32_scales && c->fp8.recipe != FP8_BLOCKWISE)
+        return err_set(e, ERR_ARG, "--fp8-block-scaling-fp32-scales needs --fp8-recipe blockwise");
     if (c->recompute != RECOMPUTE_FULL && (c->recompute_method || c->recompute_layers > 1))
         return err_set(e, ERR_ARG, "--recompute-method and --recompute-num-layers need --recompute-granularity full");
     TRY(check_adapters(c, e));

@@ -30,16 +30,6 @@ enum wsd_style { WSD_EXPONENTIAL, WSD_LINEAR, WSD_COSINE, WSD_MINUS_SQRT };
 /* What the optimizer updates: fp32 weights, or the bf16 ones themselves. */
 enum main_params { MAIN_FP32, MAIN_BF16 };
 
-/* Matrix products in FP8, by Transformer Engine's names. */
-enum fp8_algo { FP8_MOST_RECENT, FP8_LARGEST };
-struct train_fp8 {
-    int format, recipe, algo; /* enum model_fp8_format, ... */
-    int64_t margin, history;
-    bool ends_bf16;           /* leave layers in bf16: */
-    int64_t start_bf16, end_bf16;
-    bool apart;               /* of struct model_fp8_run, no option */
-};
-
 enum { TRAIN_OPTIONS = 224 }; /* at least as many as the table has */
 enum { CONFIG_GRAPHS_AUTO, CONFIG_GRAPHS_NONE, CONFIG_GRAPHS_LOCAL };
 
@@ -69,7 +59,7 @@ struct train_config {
     int64_t decay_samples, warmup_samples; /* > 0: in place of the first two */
     bool bf16;
     int main_params; /* enum main_params */
-    struct train_fp8 fp8;
+    struct model_fp8_run fp8;
 
     struct opt_list data_path;
     struct opt_list part_path[3]; /* train, valid, test: instead of data_path and split */

@@ -121,6 +121,7 @@
     OPT_ENUM(0, "fp8-format", &(c)->fp8.format, "none|e4m3|hybrid", "the layers' products in FP8; hybrid: gradients E5M2"), \
     OPT_ENUM(0, "fp8-recipe", &(c)->fp8.recipe, "delayed|tensorwise|blockwise|mxfp8", \
              "scales from past steps, of the tensor at hand, of its blocks"), \
+    OPT_FLAG(0, "fp8-block-scaling-fp32-scales", &(c)->fp8.fp32_scales, "blocks have any scales, not powers of two alone"), \
     OPT_INT(0, "fp8-margin", &(c)->fp8.margin, 0, 100, "scales are smaller by this power of two"), \
     OPT_INT(0, "fp8-amax-history-len", &(c)->fp8.history, 1, 1 << 20, "steps whose largest values are kept"), \
     OPT_ENUM(0, "fp8-amax-compute-algo", &(c)->fp8.algo, "most_recent|max", "which of them makes the scale"), \

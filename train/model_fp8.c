@@ -9,6 +9,11 @@
 static const enum layer_param linear[FP8_INPUTS] = {QKV_W, PROJ_W, FC1_W, FC2_W}, expert_linear[] = {EXPERT_FC1_W, EXPERT_FC2_W};
 enum { EXPERT_LINEARS = sizeof expert_linear / sizeof *expert_linear };
 
+static bool by_blocks(const struct model *m)
+{
+    return m->run.fp8.recipe == FP8_BLOCKWISE;
+}
+
 static enum fp8 gradient_format(const struct model *m)
 {
     return m->run.fp8.format == MODEL_FP8_HYBRID ? FP8_E5M2 : FP8_E4M3;
@@ -42,7 +47,7 @@ static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input 
     bool gathered = m->part.sequence && input != FP8_ACT;
     bool normed = model_pre_norm(&m->config) && m->config.parallel != PARALLEL_NORM; /* by a norm that makes it for one weight */
 
-    if (m->run.fp8.recipe == FP8_BLOCKWISE) /* transposed it has other blocks */
+    if (by_blocks(m)) /* transposed it has other blocks */
         return FP8_AGAIN;
     if (m->config.lora_rank) /* no gradient takes it transposed, and adapters take it in bf16 */
         return FP8_AGAIN;
@@ -58,7 +63,7 @@ static int add_weight(struct model *m, const struct params *all, int w, int64_t 
 {
     const struct param *p = w < 0 ? NULL : &all->v[w];
     struct model_fp8 *f = m->fp8;
-    bool blocks = m->run.fp8.recipe == FP8_BLOCKWISE;
+    bool blocks = by_blocks(m);
     int each = blocks ? FP8_BLOCK : FP8_WHOLE;
 
     if (!p)
@@ -90,7 +95,7 @@ static int add_weights(struct model *m, bool experts, struct err *e)
     for (int64_t i = 0; i < m->config.layers; i++) {
         int64_t layer = m->part.first + i, here = pass_moe(m, i) ? m->experts.params.experts : 0;
 
-        if (layer < r->bf16_start || layer >= m->whole.layers - r->bf16_end)
+        if (r->ends_bf16 && (layer < r->start_bf16 || layer >= m->whole.layers - r->end_bf16))
             continue;
         if (passes(experts ? &m->experts : &m->dense))
             f->elements = start;
@@ -216,7 +221,8 @@ int model_fp8_end(struct model *m, struct err *e)
 {
     struct model_fp8 *f = m->fp8;
     const struct model_fp8_run *r = &m->run.fp8;
-    struct fp8_update u = {f->rows, f->n * FP8_TENSORS, f->ld, r->history, r->margin, r->recent, false};
+    struct fp8_update u = {f->rows, f->n * FP8_TENSORS, f->ld, r->history, (int)r->margin,
+                           r->algo == FP8_MOST_RECENT, false};
 
     TRY(device_copy_rows(m->dev, f->rows + FP8_HISTORY, (size_t)f->ld * sizeof(float), f->amax, sizeof(float), sizeof(float),
                          (size_t)u.n, e));
@@ -290,7 +296,7 @@ static uint8_t *keep_at(const struct model *m, int weight)
 
 int64_t model_fp8_rows(const struct model *m, int64_t n)
 {
-    int64_t each = m->run.fp8.recipe == FP8_BLOCKWISE ? FP8_BLOCK : FP8_WHOLE;
+    int64_t each = by_blocks(m) ? FP8_BLOCK : FP8_WHOLE;
 
     return (n + each - 1) / each * each;
 }
@@ -298,7 +304,7 @@ int64_t model_fp8_rows(const struct model *m, int64_t n)
 /* With blocks a float for FP8_BLOCK of them, whichever way these lie. */
 int64_t model_fp8_row(const struct model *m, int64_t width)
 {
-    return m->run.fp8.recipe == FP8_BLOCKWISE ? width + width / FP8_BLOCK * (int64_t)sizeof(float) : width;
+    return by_blocks(m) ? width + width / FP8_BLOCK * (int64_t)sizeof(float) : width;
 }
 
 /* Whether scales are of the tensors at hand. */
@@ -337,7 +343,8 @@ static int convert_blocks(struct model *m, int weight, int which, const struct f
 {
     bool squares = which == FP8_WEIGHT;
     const struct fp8_blocks b = {
-        .rows = q->rows, .cols = q->cols, .to = q->to, .squares = squares, .x = q->x, .y = q->y, .yt = q->yt,
+        .rows = q->rows, .cols = q->cols, .to = q->to, .squares = squares, .fp32_scales = m->run.fp8.fp32_scales, .x = q->x,
+        .y = q->y, .yt = q->yt,
         .inv = squares ? weight_scales(m, weight, false) : scales_behind(q->y, q->rows, q->cols),
         .inv_t = !squares ? scales_behind(q->yt, q->cols, q->yt_ld) : q->yt ? weight_scales(m, weight, true) : NULL,
         .yt_ld = q->yt_ld, .colsum = q->colsum,
@@ -353,7 +360,7 @@ static int convert(struct model *m, int weight, int which, const struct fp8_quan
     float *row = row_of(f, weight, which);
     struct fp8_update u = {row, 1, f->ld, m->run.fp8.history, 0, false, true};
 
-    if (m->run.fp8.recipe == FP8_BLOCKWISE)
+    if (by_blocks(m))
         return convert_blocks(m, weight, which, q, e);
     if (own_scales(m) && !(again && m->run.slots == 1)) { /* with several slots another micro-batch may have come between */
         TRY(ops->fp8_amax(m->dev, m->dt, row + FP8_NOW, q->x, q->rows * q->cols, e));
@@ -403,7 +410,7 @@ struct operand {
 /* What was converted to a buffer. */
 static struct operand in_buffer(const struct model *m, int weight, int which, uint8_t *y, int64_t rows, int64_t cols)
 {
-    if (m->run.fp8.recipe == FP8_BLOCKWISE)
+    if (by_blocks(m))
         return (struct operand){y, scales_behind(y, rows, cols), FP8_OF_ROWS};
     return (struct operand){y, row_of(m->fp8, weight, which) + FP8_INVERSE, FP8_OF_TENSOR};
 }
@@ -430,18 +437,19 @@ static int weight_copy(struct model *m, int weight, bool transposed, struct oper
         TRY(convert(m, weight, FP8_WEIGHT, &q, false, e));
     f->fresh[weight] = true;
     *copy = (struct operand){transposed ? yt : at, row_of(f, weight, FP8_WEIGHT) + FP8_INVERSE, FP8_OF_TENSOR};
-    if (m->run.fp8.recipe == FP8_BLOCKWISE)
+    if (by_blocks(m))
         copy->inverse = weight_scales(m, weight, transposed), copy->by = FP8_OF_SQUARES;
     return 0;
 }
 
 /* mm becomes the product of a, of that format, and b. */
-static void multiply(struct matmul *mm, enum fp8 format, struct operand a, struct operand b)
+static void multiply(const struct model *m, struct matmul *mm, enum fp8 format, struct operand a, struct operand b)
 {
     mm->trans_a = false;
     mm->trans_b = true;
     mm->a = a.x, mm->fp8_a = format, mm->inv_a = a.inverse, mm->by_a = a.by;
     mm->b = b.x, mm->fp8_b = FP8_E4M3, mm->inv_b = b.inverse, mm->by_b = b.by;
+    mm->fp32_scales = m->run.fp8.fp32_scales;
 }
 
 int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *const buf[3], struct err *e)
@@ -453,7 +461,7 @@ int pass_fp8_forward(struct model *m, struct matmul *mm, int weight, uint8_t *co
         return 0;
     if (m->fp8->way[weight] != FP8_MADE)
         TRY(convert_input(m, weight, mm->a, mm->m, mm->k, buf[0], e));
-    multiply(mm, FP8_E4M3, in_buffer(m, weight, FP8_INPUT, buf[0], mm->m, mm->k), w);
+    multiply(m, mm, FP8_E4M3, in_buffer(m, weight, FP8_INPUT, buf[0], mm->m, mm->k), w);
     mm->fast = !mm->by_a;
     return 0;
 }
@@ -483,10 +491,10 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
     }
     if (weight_mm) {
         weight_mm->k = sums;
-        multiply(weight_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[1], out, sums),
+        multiply(m, weight_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[1], out, sums),
                  again ? in_buffer(m, weight, FP8_INPUT, buf[2], in, sums) : kept_input(m, weight));
     }
-    multiply(input_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[0], rows, out), w);
+    multiply(m, input_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[0], rows, out), w);
     return 0;
 }
 

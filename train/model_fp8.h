@@ -33,15 +33,15 @@ struct param;
 
 /* By Transformer Engine's names. */
 enum fp8_recipe { FP8_DELAYED, FP8_TENSORWISE, FP8_BLOCKWISE, FP8_MXFP8 /* refused */ };
+enum fp8_algo { FP8_MOST_RECENT, FP8_LARGEST };
 enum model_fp8_format { MODEL_FP8_NONE, MODEL_FP8_E4M3, MODEL_FP8_HYBRID };
 struct model_fp8_run {
-    int format; /* enum model_fp8_format */
-    int recipe; /* enum fp8_recipe */
-    int margin;
-    int64_t history; /* steps */
-    bool recent;     /* the last step's amax, not the largest of the history */
-    int64_t bf16_start, bf16_end; /* so many first and last layers of the model are left in bf16 */
-    bool apart;      /* for tests: no op converts what it makes, all is as with tensorwise; the bits are the same */
+    int format, recipe, algo; /* enum model_fp8_format, fp8_recipe, fp8_algo */
+    int64_t margin, history;  /* steps, the latter */
+    bool fp32_scales;         /* by blocks: any numbers, not powers of two alone */
+    bool ends_bf16;           /* so many first and last layers of the model are left in bf16: */
+    int64_t start_bf16, end_bf16;
+    bool apart;               /* for tests: no op converts what it makes, all is as with tensorwise; the bits are the same */
 };
 
 enum { FP8_INPUT, FP8_WEIGHT, FP8_GRADIENT, FP8_TENSORS };

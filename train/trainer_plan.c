@@ -17,11 +17,12 @@ static size_t align_of(const struct train_config *c)
 /* replicas, model: the groups of those names (train/layout.h), of which for a plan the size is enough. */
 static struct model_run config_run(const struct train_config *c, struct comm *replicas, struct comm *model)
 {
-    struct model_run run = {
+    return (struct model_run){
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_TRAIN, .b = c->micro_batch, .t = c->model.seq,
         .optim = &c->optim, .freeze = c->freeze.v, .n_freeze = c->freeze.n,
         .reset_positions = c->documents.positions, .reset_attention = c->documents.attention,
         .recompute = (enum recompute)c->recompute, .block = c->recompute_method == 1, .layers = c->recompute_layers,
+        .fp8 = c->fp8,
         .dense = {
             .sharding = (enum sharding)c->sharding, .replicas = replicas, .model = model,
             .state = {(enum dtype)c->optim.moment[0], (enum dtype)c->optim.moment[1]},
@@ -31,15 +32,6 @@ static struct model_run config_run(const struct train_config *c, struct comm *re
             .overlap_gather = c->overlap_gather, .reduce_bf16 = c->reduce_bf16,
         },
     };
-
-    if (c->fp8.format)
-        run.fp8 = (struct model_fp8_run){
-            .format = c->fp8.format, .recipe = c->fp8.recipe, .margin = (int)c->fp8.margin,
-            .history = c->fp8.history, .recent = c->fp8.algo == FP8_MOST_RECENT,
-            .bf16_start = c->fp8.ends_bf16 ? c->fp8.start_bf16 : 0, .bf16_end = c->fp8.ends_bf16 ? c->fp8.end_bf16 : 0,
-            .apart = c->fp8.apart,
-        };
-    return run;
 }
 
 /* What a stage has of the model in its i-th part, and how it is used. */

@@ -77,7 +77,7 @@ void bench_step(enum bench_model which, enum bench_how how, const char *name)
     struct model_config c = x->c;
     struct model_run run = {.dt = DTYPE_BF16, .use = MODEL_TRAIN, .b = x->b, .t = c.seq,
                             .fp8 = {.format = how == FP8 ? MODEL_FP8_HYBRID : how == BLOCKS ? MODEL_FP8_E4M3 : MODEL_FP8_NONE,
-                                    .recipe = how == BLOCKS ? FP8_BLOCKWISE : FP8_DELAYED, .history = 16}};
+                                    .recipe = how == BLOCKS ? FP8_BLOCKWISE : FP8_DELAYED, .algo = FP8_LARGEST, .history = 16}};
     size_t bytes = fit(&c, &run, (c.experts ? 0.85 : 0.92) * (double)info.memory); /* rows of experts are never even */
     struct train_steps s;
     double loss, norm, start = 0, seconds, rate, flops;

@@ -8,6 +8,7 @@
 #   REDPAJAMA=FOLDER, CC_NET=FOLDER   sources that no package index has, of togethercomputer/RedPajama-Data (main) and
 #                   facebookresearch/cc_net 1.0.0
 #   KENLM=FOLDER    kenlm 0.3.0's source distribution, unpacked
+#   TRANSFORMER_ENGINE=FOLDER   its sources (commit d0067d0), for fp8_blocks.py
 #   CUDA=FOLDER     for fp8.sh and, with cuDNN's headers in it, cudnn_graphs.sh
 # Exit status 1 if a file differs or a step fails; what cannot run here is counted and named.
 set -u
@@ -186,13 +187,23 @@ if command -v fasttext >/dev/null; then
 else
     leave fasttext_answers.py "no fasttext here (Debian's package)"
 fi
+# hashes COMMAND...: whether kernels_fp8_test.c has the last word of each line of what it says.
+hashes() {
+    local line
+    while read -r line; do
+        grep -qi "${line##* }" tests/unit/kernels_fp8_test.c && same=$((same + 1)) || { echo "differs: $line of $*"; differ=$((differ + 1)); }
+    done < <("$@")
+}
 header=${CUDA:-/usr/local/cuda}/include/cuda_fp8.h
-if [ -f "$header" ] && wanted fp8.sh; then
-    while read -r _ value; do
-        grep -qi "${value%ull}" tests/unit/kernels_fp8_test.c && same=$((same + 1)) || { echo "differs: $value of fp8.sh"; differ=$((differ + 1)); }
-    done < <(sh $R/fp8.sh)
-elif [ ! -f "$header" ]; then
+if [ ! -f "$header" ]; then
     leave fp8.sh "no $header"
+elif wanted fp8.sh; then
+    hashes sh $R/fp8.sh
+fi
+if [ -z "${TRANSFORMER_ENGINE:-}" ]; then
+    leave fp8_blocks.py "TRANSFORMER_ENGINE names no folder with its sources"
+elif wanted fp8_blocks.py && environment torch; then
+    hashes "$RECORD/torch/bin/python" $R/fp8_blocks.py "$TRANSFORMER_ENGINE"
 fi
 if [ -f "${CUDA:-/usr/local/cuda}/include/cudnn.h" ]; then
     if wanted cudnn_graphs.sh; then

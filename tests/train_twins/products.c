@@ -9,7 +9,7 @@ struct product {
     float beta;
     enum act act, dact;
     int64_t pad;
-    bool ragged;
+    bool ragged, fp32_scales; /* the last: by blocks */
 };
 
 #define ACT_TITLE(name, ...) , #name
@@ -362,8 +362,8 @@ static void fp8_each_way(struct twins *t, const struct product *all, size_t n,
 struct blocked {
     struct tensor y, yt, inv, inv_t;
 };
-static struct blocked blocked(struct made *m, const struct tensor *x, enum fp8 to, bool squares, int64_t rows, int64_t k,
-                              int64_t ld, const struct tensor *sums)
+static struct blocked blocked(struct made *m, const struct tensor *x, enum fp8 to, bool squares, bool fp32, int64_t rows,
+                              int64_t k, int64_t ld, const struct tensor *sums)
 {
     enum fp8_scales by = squares ? FP8_OF_SQUARES : FP8_OF_ROWS;
     struct blocked q = {bytes_of(m, rows * k), bytes_of(m, k * ld),
@@ -371,9 +371,9 @@ static struct blocked blocked(struct made *m, const struct tensor *x, enum fp8 t
                         result(m, DTYPE_F32, fp8_scales_floats(by, k, ld), 0)};
 
     BOTH {
-        struct fp8_blocks p = {.rows = rows, .cols = k, .to = to, .squares = squares, .x = on(m, w, x), .y = on(m, w, &q.y),
-                               .yt = on(m, w, &q.yt), .inv = on(m, w, &q.inv), .inv_t = on(m, w, &q.inv_t), .yt_ld = ld,
-                               .colsum = sums ? on(m, w, sums) : NULL};
+        struct fp8_blocks p = {.rows = rows, .cols = k, .to = to, .squares = squares, .fp32_scales = fp32, .x = on(m, w, x),
+                               .y = on(m, w, &q.y), .yt = on(m, w, &q.yt), .inv = on(m, w, &q.inv), .inv_t = on(m, w, &q.inv_t),
+                               .yt_ld = ld, .colsum = sums ? on(m, w, sums) : NULL};
         CHECK(m, OPS(m, w)->fp8_blocks(DEV(m, w), &p, &m->e));
     }
     return q;
@@ -383,12 +383,13 @@ void twins_fp8_blocks(struct twins *t)
 {
     static const int64_t shape[][2] = {{1, 1}, {37, 45}, {130, 259}, {128, 256}, {260, 136}};
 
-    for (int k = 0; k < 20; k++) {
+    for (int k = 0; k < 40; k++) {
         struct made m = {.t = t};
-        int64_t rows = shape[k / 4][0] * t->scale, cols = shape[k / 4][1];
+        int64_t rows = shape[k / 8][0] * t->scale, cols = shape[k / 8][1];
         int64_t ld = k % 2 ? rows : fp8_blocks_of(rows) * FP8_BLOCK;
-        struct tensor x = normal(&m, DTYPE_BF16, rows * cols, 0, 104, 30, 0), sums = normal(&m, DTYPE_F32, cols, 0, 105, 1, 0);
-        struct blocked q = blocked(&m, &x, k % 2 ? FP8_E5M2 : FP8_E4M3, k / 2 % 2, rows, cols, ld, &sums);
+        float size = k / 8 == 3 ? 1e-37f : 30; /* with infinite scales */
+        struct tensor x = normal(&m, DTYPE_BF16, rows * cols, 0, 104, size, 0), sums = normal(&m, DTYPE_F32, cols, 0, 105, 1, 0);
+        struct blocked q = blocked(&m, &x, k % 2 ? FP8_E5M2 : FP8_E4M3, k / 2 % 2, k / 4 % 2, rows, cols, ld, &sums);
         char s[80];
 
         near(&m, name_of(s, "FP8 by blocks", DTYPE_BF16, rows, cols), &q.y, 0, 1);
@@ -408,9 +409,10 @@ static void blocks_product_with(struct made *m, const struct product *q, enum fp
     bool squares = !q->wide;
     struct tensor a = normal(m, DTYPE_BF16, q->m * q->k, 0, 110, 1, 0), b = normal(m, DTYPE_BF16, q->n * q->k, 0, 111, 1, 0);
     struct tensor c = normal(m, dc, q->m * q->n, 0, 112, 1, 0), bias = normal(m, DTYPE_BF16, q->n, 0, 113, 1, 0);
-    struct blocked qa = blocked(m, &a, fa, false, q->m, q->k, q->m, NULL);
-    struct blocked qb = blocked(m, &b, FP8_E4M3, squares, q->n, q->k, q->n, NULL);
+    struct blocked qa = blocked(m, &a, fa, false, q->fp32_scales, q->m, q->k, q->m, NULL);
+    struct blocked qb = blocked(m, &b, FP8_E4M3, squares, q->fp32_scales, q->n, q->k, q->n, NULL);
     const char *type = fa == FP8_E5M2 ? "E5M2 by blocks" : "E4M3 by blocks";
+    const char *op = q->fp32_scales ? "FP8 product, fp32 scales" : "FP8 product";
     struct product r = *q;
     char name[TITLE];
 
@@ -419,10 +421,11 @@ static void blocks_product_with(struct made *m, const struct product *q, enum fp
         struct matmul p = {.m = q->m, .n = q->n, .k = q->k, .trans_b = true, .dt = DTYPE_BF16, .dt_c = dc, .a = on(m, w, &qa.y),
                            .b = on(m, w, &qb.y), .c = on(m, w, &c), .beta = q->beta, .bias = q->bias ? on(m, w, &bias) : NULL,
                            .fp8_a = fa, .fp8_b = FP8_E4M3, .inv_a = on(m, w, &qa.inv), .inv_b = on(m, w, &qb.inv),
-                           .by_a = FP8_OF_ROWS, .by_b = squares ? FP8_OF_SQUARES : FP8_OF_ROWS, .ragged = q->ragged};
+                           .by_a = FP8_OF_ROWS, .by_b = squares ? FP8_OF_SQUARES : FP8_OF_ROWS, .fp32_scales = q->fp32_scales,
+                           .ragged = q->ragged};
         CHECK(m, (plain && w && m->t->plain ? m->t->plain : OPS(m, w)->matmul)(DEV(m, w), &p, &m->e));
     }
-    near(m, title(name, "FP8 product", type, squares ? "E4M3 by squares" : "E4M3 by blocks", dc, &r, plain), &c,
+    near(m, title(name, op, type, squares ? "E4M3 by squares" : "E4M3 by blocks", dc, &r, plain), &c,
          m->t->short_sums ? 2e-3 : of_sums((double)q->k), 1 + sqrt((double)q->k));
 }
 
@@ -431,7 +434,8 @@ void twins_fp8_blocks_products(struct twins *t)
     static const struct product all[] = {
         {.m = 64, .n = 48, .k = 128, .bias = true}, {.m = 80, .n = 160, .k = 256}, {.m = 33, .n = 20, .k = 128},
         {.m = 144, .n = 32, .k = 384, .wide = true, .beta = 1}, {.m = 37, .n = 32, .k = 128, .bias = true, .ragged = true},
-        {.m = 48, .n = 32, .k = 640, .wide = true, .beta = 1, .ragged = true},
+        {.m = 48, .n = 32, .k = 640, .wide = true, .beta = 1, .ragged = true}, {.m = 80, .n = 160, .k = 256, .fp32_scales = true},
+        {.m = 48, .n = 32, .k = 640, .wide = true, .beta = 1, .ragged = true, .fp32_scales = true},
     };
 
     fp8_each_way(t, all, sizeof all / sizeof *all, blocks_product_with);

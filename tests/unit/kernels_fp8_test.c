@@ -209,24 +209,26 @@ static void products_are_those_of_their_numbers(void **state)
 enum { BR = 200, BC = 150, BLD = 256 };
 static uint16_t bx[BR * BC];
 
-/* The largest power of two that keeps the block of element (r, c) within the format: of 128 columns of its row, of 128 rows of
- * its column, or of a square of both. */
-static double block_scale(enum fp8 f, int r, int c, bool of_row, bool of_column)
+/* What makes the largest of the block of element (r, c) that of the format, or with fp32 false the power of two below: of 128
+ * columns of its row, of 128 rows of its column, or of a square of both. */
+static float block_scale(enum fp8 f, bool fp32, int r, int c, bool of_row, bool of_column)
 {
     int r0 = of_column ? r / FP8_BLOCK * FP8_BLOCK : r, r1 = of_column ? r0 + FP8_BLOCK : r + 1;
     int c0 = of_row ? c / FP8_BLOCK * FP8_BLOCK : c, c1 = of_row ? c0 + FP8_BLOCK : c + 1;
-    double most = 0;
+    float most = 0;
 
     for (int i = r0; i < r1 && i < BR; i++)
         for (int j = c0; j < c1 && j < BC; j++) {
-            double x = fabs((double)bf16_to(bx[i * BC + j]));
+            float x = fabsf(bf16_to(bx[i * BC + j]));
             most = x > most || isnan(x) ? x : most;
         }
-    return most > 0 && isfinite(most) ? ldexp(1, (int)floor(log2((double)fp8_max(f) / most))) : 1;
+    if (!(most > 0) || !isfinite(most))
+        return 1;
+    return fp32 ? fp8_max(f) / most : ldexpf(1, (int)floor(log2((double)fp8_max(f) / (double)most)));
 }
 
 /* Whether 1 / scale of all blocks are those, and what lies behind the end of a line is 0. */
-static void check_inverses(const float *inv, enum fp8 f, bool squares, bool turned)
+static void check_inverses(const float *inv, enum fp8 f, bool fp32, bool squares, bool turned)
 {
     enum fp8_scales by = squares ? FP8_OF_SQUARES : FP8_OF_ROWS;
     int64_t rows = turned ? BC : BR, k = turned ? BLD : BC, ld = fp8_scales_ld(by, rows, k);
@@ -239,7 +241,7 @@ static void check_inverses(const float *inv, enum fp8 f, bool squares, bool turn
             if (line >= rows || at >= k)
                 assert_true(inv[i * ld + j] == 0);
             else
-                assert_true((double)inv[i * ld + j] == 1 / block_scale(f, r, c, squares || !turned, squares || turned));
+                assert_true(inv[i * ld + j] == 1 / block_scale(f, fp32, r, c, squares || !turned, squares || turned));
         }
 }
 
@@ -256,28 +258,80 @@ static void a_matrix_is_converted_by_blocks(void **state)
         bx[i] = bf16_of((float)((i * 37 % 1001) - 500) * ldexpf(0.11f, i / BC % 40 - 20) * (float)(i / BC != 3));
     bx[9 * BC + 140] = 0x7f80; /* infinite */
     bx[10 * BC + 2] = 0x7fc0;
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 8; k++) {
         enum fp8 f = k % 2 ? FP8_E5M2 : FP8_E4M3;
-        struct fp8_blocks p = {.rows = BR, .cols = BC, .to = f, .squares = k / 2, .x = bx, .y = y, .yt = yt, .inv = inv,
-                               .inv_t = inv_t, .yt_ld = BLD};
+        bool fp32 = k / 4;
+        struct fp8_blocks p = {.rows = BR, .cols = BC, .to = f, .squares = k / 2 % 2, .fp32_scales = fp32, .x = bx, .y = y,
+                               .yt = yt, .inv = inv, .inv_t = inv_t, .yt_ld = BLD};
 
         memset(yt, 0xa5, sizeof yt);
         y[BR * BC] = 0xa5;
         assert_int_equal(dev->ops->fp8_blocks(dev, &p, &e), 0);
         assert_true(y[BR * BC] == 0xa5 && yt[BC * BLD] == 0xa5);
         for (int i = 0; i < BR * BC; i++) {
-            double x = (double)bf16_to(bx[i]);
-            assert_int_equal(y[i], nearest(f, x * block_scale(f, i / BC, i % BC, true, p.squares)));
-            assert_int_equal(yt[i % BC * BLD + i / BC], nearest(f, x * block_scale(f, i / BC, i % BC, p.squares, true)));
+            float x = bf16_to(bx[i]), of_row = block_scale(f, fp32, i / BC, i % BC, true, p.squares);
+            float of_column = block_scale(f, fp32, i / BC, i % BC, p.squares, true);
+            assert_int_equal(y[i], nearest(f, (double)(x * of_row)));
+            assert_int_equal(yt[i % BC * BLD + i / BC], nearest(f, (double)(x * of_column)));
         }
         for (int i = 0; i < BC * (BLD - BR); i++)
             assert_int_equal(yt[i / (BLD - BR) * BLD + BR + i % (BLD - BR)], 0);
-        check_inverses(inv, f, p.squares, false);
-        check_inverses(inv_t, f, p.squares, true);
+        check_inverses(inv, f, fp32, p.squares, false);
+        check_inverses(inv_t, f, fp32, p.squares, true);
         p.yt_ld = BR + FP8_BLOCK;
         assert_int_equal(dev->ops->fp8_blocks(dev, &p, &e), ERR_ARG);
         p.yt_ld = BR, p.inv = NULL;
         assert_int_equal(dev->ops->fp8_blocks(dev, &p, &e), ERR_ARG);
+    }
+    device_close(dev);
+}
+
+/* The matrix of tests/record/fp8_blocks.py: numbers of all sizes, zeros, and what has an infinite scale. */
+enum { TR = 200, TC = 330 };
+static void recorded_matrix(uint16_t *x)
+{
+    for (int64_t i = 0; i < TR * TC; i++) {
+        int64_t row = i / TC, word = (i * 1103515245 + 12345) % (1ll << 31) >> 8;
+        int64_t exponent = row % 16 == 7 ? 0 : row % 16 == 11 ? 6 + row / 16 % 2 : 1 + (row * 37 + i % 3) % 240;
+
+        x[i] = row == 3 ? 0 : (uint16_t)(word % 2 << 15 | exponent << 7 | word / 2 % 128);
+    }
+}
+
+static uint64_t fnv_of(uint64_t h, const void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = fnv(h, ((const uint8_t *)p)[i]);
+    return h;
+}
+
+static void blocks_are_transformer_engines(void **state)
+{
+    /* By format, squares, fp32_scales: of all bytes and 1 / scale, those of its reference (tests/record/fp8_blocks.py). */
+    static const uint64_t recorded[8] = {
+        0x95d63f324cca72c4ull, 0x5ad68405cc475dbeull, 0x364f59d356118537ull, 0x94dd60dfc66066c3ull,
+        0x17c1b9dcb9d2b30bull, 0x710440f0b5620e22ull, 0x5deff201e8f58db7ull, 0x364ee1a360a001f1ull,
+    };
+    static uint16_t x[TR * TC];
+    static uint8_t y[TR * TC], yt[TR * TC];
+    static float inv[3 * TR], inv_t[2 * (TC + 2)];
+    struct device *dev;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(device_open(&dev, "cpu", 2, &e), 0);
+    recorded_matrix(x);
+    for (int k = 0; k < 8; k++) {
+        struct fp8_blocks p = {.rows = TR, .cols = TC, .to = k / 4 ? FP8_E5M2 : FP8_E4M3, .squares = k / 2 % 2,
+                               .fp32_scales = k % 2, .x = x, .y = y, .yt = yt, .inv = inv, .inv_t = inv_t, .yt_ld = TR};
+        enum fp8_scales by = p.squares ? FP8_OF_SQUARES : FP8_OF_ROWS;
+        uint64_t h;
+
+        assert_int_equal(dev->ops->fp8_blocks(dev, &p, &e), 0);
+        h = fnv_of(fnv_of(14695981039346656037ull, y, sizeof y), inv, (size_t)fp8_scales_floats(by, TR, TC) * sizeof *inv);
+        h = fnv_of(fnv_of(h, yt, sizeof yt), inv_t, (size_t)fp8_scales_floats(by, TC, TR) * sizeof *inv_t);
+        if (h != recorded[k])
+            fail_msg("format %d, squares %d, fp32 scales %d: 0x%016llx", p.to, p.squares, p.fp32_scales, (unsigned long long)h);
     }
     device_close(dev);
 }
@@ -297,15 +351,16 @@ static void products_by_blocks_are_those_of_their_numbers(void **state)
     for (int w = 0; w < 2; w++)
         for (int i = 0; i < (w ? N : M) * K; i++)
             x[w][i] = bf16_of((float)((i * (37 + w) % 1001) - 500) * ldexpf(1, i / 100 % 30 - 15));
-    for (int squares = 0; squares < 2; squares++) {
+    for (int way = 0; way < 4; way++) {
+        bool squares = way % 2, fp32 = way / 2;
         struct matmul p = {.m = M, .n = N, .k = K, .trans_b = true, .dt = DTYPE_BF16, .dt_c = DTYPE_F32, .a = y[0],
                            .b = y[1], .c = c, .fp8_a = FP8_E4M3, .fp8_b = FP8_E4M3, .inv_a = inv[0], .inv_b = inv[1],
-                           .by_a = FP8_OF_ROWS, .by_b = squares ? FP8_OF_SQUARES : FP8_OF_ROWS};
+                           .by_a = FP8_OF_ROWS, .by_b = squares ? FP8_OF_SQUARES : FP8_OF_ROWS, .fp32_scales = fp32};
         int64_t ld = fp8_scales_ld(p.by_b, N, K);
 
         for (int w = 0; w < 2; w++) {
-            struct fp8_blocks q = {.rows = w ? N : M, .cols = K, .to = FP8_E4M3, .squares = w && squares, .x = x[w], .y = y[w],
-                                   .inv = inv[w]};
+            struct fp8_blocks q = {.rows = w ? N : M, .cols = K, .to = FP8_E4M3, .squares = w && squares, .fp32_scales = fp32,
+                                   .x = x[w], .y = y[w], .inv = inv[w]};
             assert_int_equal(dev->ops->fp8_blocks(dev, &q, &e), 0);
         }
         assert_int_equal(dev->ops->matmul(dev, &p, &e), 0);
@@ -336,6 +391,7 @@ int main(void)
         cmocka_unit_test(scales_follow_their_history),
         cmocka_unit_test(products_are_those_of_their_numbers),
         cmocka_unit_test(a_matrix_is_converted_by_blocks),
+        cmocka_unit_test(blocks_are_transformer_engines),
         cmocka_unit_test(products_by_blocks_are_those_of_their_numbers),
     };
 

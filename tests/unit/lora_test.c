@@ -291,7 +291,7 @@ static size_t gradients_in(const struct kind *k, int format, bool tensorwise, fl
 {
     struct model *m = opened_as(k, true, (struct model_run){
         .dt = DTYPE_BF16,
-        .fp8 = {.format = format, .recipe = tensorwise ? FP8_TENSORWISE : FP8_DELAYED, .history = 1, .recent = true},
+        .fp8 = {.format = format, .recipe = tensorwise ? FP8_TENSORWISE : FP8_DELAYED, .history = 1},
     });
     size_t n = 0;
 

@@ -99,6 +99,7 @@ static void refusals_name_the_flag(void **state)
         {"num-layers-per-virtual-pipeline-stage=1", "needs --pipeline-model-parallel-size", ERR_ARG},
         {"overlap-param-gather=true", "--overlap-param-gather needs", ERR_ARG},
         {"fp8-format=hybrid", "--fp8-format needs --bf16", ERR_ARG},
+        {"fp8-block-scaling-fp32-scales=true", "needs --fp8-recipe blockwise", ERR_ARG},
         {"fp8-recipe=mxfp8", "--fp8-recipe mxfp8", ERR_UNSUPPORTED},
         {"async-save=true", "--async-save", ERR_ARG},
         {"nan-action=rollback", "--nan-action rollback", ERR_ARG},
