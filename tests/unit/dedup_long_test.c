@@ -19,6 +19,7 @@
 #include "curate/dedup/dedup_text.h"
 #include "curate/stream/doc_out.h"
 #include "curate/stream/driver.h"
+#include "tests/temp_folder.h"
 
 /* ---- parts ---- */
 
@@ -332,14 +333,10 @@ static void assert_same_files(const char *got, const char *want)
 /* Of a document there are its line, 22 MB, and its text, 20 MB; of so short ones each thread has one. */
 static void long_texts_are_not_in_memory_many_times(void **state)
 {
-    char dir[] = "/tmp/dedup_long_XXXXXX", in[64], want[64], out[64];
+    const char *in = at("in.jsonl"), *want = at("want.jsonl"), *out = at("out.jsonl");
     uint64_t peak[2][2];
 
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    snprintf(in, sizeof in, "%s/in.jsonl", dir);
-    snprintf(want, sizeof want, "%s/want.jsonl", dir);
-    snprintf(out, sizeof out, "%s/out.jsonl", dir);
     make_input(in, want);
     for (int jobs = 1; jobs <= 2; jobs++) {
         peak[0][jobs - 1] = run(run_lines, in, out, jobs);
@@ -347,10 +344,6 @@ static void long_texts_are_not_in_memory_many_times(void **state)
         peak[1][jobs - 1] = run(run_templates, in, out, jobs);
         assert_same_files(out, in);
     }
-    unlink(in);
-    unlink(want);
-    unlink(out);
-    rmdir(dir);
     for (int k = 0; k < 4; k++)
         if (peak[k / 2][k % 2] > (35 + 45 * (1 + (uint64_t)k % 2)) * MB)
             fail_msg("%s take %.0f MB with -j %d", k / 2 ? "texts without a template" : "lines",
@@ -365,5 +358,5 @@ int main(void)
         cmocka_unit_test(notes_come_back),
         cmocka_unit_test(long_documents_are_written_as_short_ones),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -23,12 +23,13 @@
 #include "bindings/quern.h"
 #include "indexed_dataset/gpt_dataset.h"
 #include "indexed_dataset/idx_write.h"
+#include "tests/temp_folder.h"
 #include "tokenize/tokenizer.h"
 
 enum { ROOM = 4096, TEXTS = 300, THREADS = 8, EOD = 0 };
 static const char tokenizer_json[] = "tests/data/train/sft/tokenizer.json";
 static const char sentence[] = "The mill grinds the grain.<|endoftext|> \xC3\xA9t\xC3\xA9 \xFF";
-static char dir[] = "/tmp/quern-library-XXXXXX", prefix[64];
+static char prefix[64];
 static quern_error err;
 
 static quern_tokenizer *open_tokenizer(const char *path)
@@ -344,14 +345,6 @@ static void a_child_goes_on(void **state)
     quern_tokenizer_close(t);
 }
 
-static void spew(const char *path, const void *p, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(p, 1, n, f), n);
-    fclose(f);
-}
-
 static void impossible_tokenizers_are_refused(void **state)
 {
     quern_tokenizer *t = (quern_tokenizer *)&err;
@@ -636,20 +629,10 @@ static void nothing_is_printed(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (!mkdtemp(dir))
+    if (make_dir(state) < 0)
         return -1;
     make_dataset();
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    char command[64];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", dir);
-    return system(command);
 }
 
 int main(void)
@@ -671,5 +654,5 @@ int main(void)
         cmocka_unit_test(impossible_samples_are_refused),
         cmocka_unit_test(nothing_is_printed),
     };
-    return cmocka_run_group_tests_name("library", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("library", tests, set_up, remove_dir);
 }
