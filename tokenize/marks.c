@@ -27,9 +27,9 @@ void word_marks_find(struct word_marks *m, const struct vocab *v, bool at_marks,
     memset(m->joined, in_ascii ? 0 : 0xFF, sizeof m->joined);
     for (uint32_t id = 0; id < v->n; id++) {
         struct span s = vocab_get(v, id);
-        const uint8_t *p = (const uint8_t *)s.p, *end = p + s.n;
         if (s.n < 2)
             continue;
+        const uint8_t *p = (const uint8_t *)s.p, *end = p + s.n;
         for (size_t i = 1; in_ascii && i < s.n; i++)
             if ((p[i - 1] | p[i]) < 0x80 && !(m->joined[p[i - 1]] & m->kind[p[i]])) /* what is written is waited for */
                 m->joined[p[i - 1]] |= m->kind[p[i]];
