@@ -91,7 +91,7 @@ one() {
     local n=$1 name log=$work/$1.log st p f s r took
     name=$(basename "$2" | sed -E 's/\.(sh|c)$//')
     exec </dev/null
-    export ASAN_OPTIONS=${ASAN_OPTIONS-}:allocator_may_return_null=1:log_path=$work/$n.san
+    export ASAN_OPTIONS=${ASAN_OPTIONS-}:log_path=$work/$n.san
     export TSAN_OPTIONS=log_path=$work/$n.san:suppressions=$ROOT/tests/tsan.supp:$no
     export TEST_PORTS=$((20000 + n % 120 * 100)) # a hundred for each, see tests/plain_ranks.sh
     TIMEFORMAT='%U %S %R'

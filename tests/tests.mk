@@ -31,7 +31,11 @@ test-shared: all $(UNIT) $B/tests/comm_ranks $B/tests/dedup_truth
 	@$(RUN) shared
 check-san: deps-build deps-dev              ## the tools' tests under sanitizers: SANS=address,undefined or thread; ONLY=dedup for some
 	@$(MAKE) $(JOBS) $(SANITIZED) test-cli
-SANITIZED = CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined)
+check-san-unit: deps-build deps-dev         ## the same of the unit tests
+	@$(MAKE) $(JOBS) $(SANITIZED) test-unit
+SANITIZED = CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined$(comma)float-cast-overflow)
+test-unit: $(UNIT)
+	@$(RUN) unit
 test-cli: all $B/tests/comm_ranks $B/tests/dedup_truth $B/tests/http_server $(FAKES)
 	@$(RUN) cli
 check-san-ranks: deps-build deps-dev        ## the same of training: its unit tests, and ranks over TCP and by NCCL
@@ -43,7 +47,7 @@ check-hosts: all                            ## ranks on several hosts, made of n
 	@$(RUN) hosts
 lint: all $(BENCHES) $B/bench/content_train                        ## floors, headers, banned calls, scripts; benchmarks build
 	@B=$B CC="$(CC)" bash tests/lint.sh
-.PHONY: record check check-all check-release test tests slow-tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
+.PHONY: record check check-all check-release test tests slow-tests check-shared test-shared check-san test-cli check-san-unit test-unit check-san-ranks test-ranks check-hosts lint
 
 # The CUDA kernels once more, for the CPU: tests/simt.h.
 SIMTFLAGS := -O1 -fPIC -fno-strict-aliasing -Wno-unknown-pragmas -fsanitize=alignment -fno-sanitize-recover=alignment
