@@ -458,7 +458,7 @@ int file_open_mem(struct file_in **out, const char *name, struct span bytes, str
     *out = NULL;
     if (!f)
         return err_set(e, ERR_NOMEM, "out of memory");
-    f->in = (const uint8_t *)bytes.p;
+    f->in = (const uint8_t *)(bytes.n ? bytes.p : ""); /* nobody reckons from NULL */
     f->n = bytes.n;
     f->size = bytes.n;
     f->eof = true;

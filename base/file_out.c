@@ -19,6 +19,7 @@
 #include <libdeflate.h>
 #include <zstd.h>
 
+#include "base/fd.h"
 #include "base/file_temp.h"
 #include "base/http.h"
 #include "base/parquet_write.h"
@@ -744,36 +745,17 @@ int file_patch(struct file_out *f, uint64_t at, const void *p, size_t n, struct 
 {
     if (f->n)
         TRY(flush(f, e));
-    for (const char *s = p; n;) {
-        ssize_t k = pwrite(f->fd, s, n, (off_t)at);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return failed_sys(f, e, "write");
-        s += k;
-        n -= (size_t)k;
-        at += (uint64_t)k;
-    }
-    return 0;
+    return fd_write_at(f->fd, p, n, at) ? 0 : failed_sys(f, e, "write");
 }
 
 ssize_t file_reread(struct file_out *f, uint64_t at, void *p, size_t n, struct err *e)
 {
-    size_t got = 0;
+    ssize_t got;
 
     if (f->n)
         TRY(flush(f, e));
-    while (got < n) {
-        ssize_t k = pread(f->fd, (char *)p + got, n - got, (off_t)(at + got));
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return failed_sys(f, e, "read");
-        if (k == 0)
-            break;
-        got += (size_t)k;
-    }
-    return (ssize_t)got;
+    got = fd_read_at(f->fd, p, n, at);
+    return got < 0 ? failed_sys(f, e, "read") : got;
 }
 
 void file_leave(struct file_out *f)

@@ -1,10 +1,10 @@
 /* A Parquet file as JSON lines: a member is a row group.  The metadata stand at the end, so what cannot seek is first put aside
  * in a nameless temporary file. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/file_in.h"
 #include "base/parquet_ahead.h"
 #include "base/spill.h"
@@ -41,18 +41,11 @@ static int read_spilled(void *file, uint64_t at, void *p, size_t n, struct err *
 static int read_file(void *file, uint64_t at, void *p, size_t n, struct err *e)
 {
     const struct file_in *f = file;
+    ssize_t got = fd_read_at(f->fd, p, n, f->start + at);
 
-    for (size_t got = 0; got < n;) {
-        ssize_t k = pread(f->fd, (char *)p + got, n - got, (off_t)(f->start + at + got));
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return err_sys(e, ERR_IO, "cannot read at offset %" PRIu64, at + got);
-        if (k == 0)
-            return err_set(e, ERR_IO, "it has become shorter while it was read");
-        got += (size_t)k;
-    }
-    return 0;
+    if (got < 0)
+        return err_sys(e, ERR_IO, "cannot read at offset %" PRIu64, at);
+    return (size_t)got == n ? 0 : err_set(e, ERR_IO, "it has become shorter while it was read");
 }
 
 /* Puts a stream that cannot seek aside. */

@@ -322,7 +322,7 @@ static int put_plain_pages(struct parquet_packer *p, enum parquet_kind kind, con
             to = cell[i].row;
         if (kind == KIND_BOOL)
             pack_bits(&p->values);
-        TRY(put_data_page(p, cell + first, i - first, row, to, PARQUET_PLAIN, out, e));
+        TRY(put_data_page(p, i ? cell + first : cell, i - first, row, to, PARQUET_PLAIN, out, e));
         row = to;
     } while (row < rows);
     return 0;

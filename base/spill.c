@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/file.h"
 
 enum { PART = 1 << 18 /* bytes that are copied at a time */ };
@@ -59,16 +60,7 @@ static int refused(int fd, const char *what, struct err *e)
 
 static int write_all(int fd, const char *p, size_t n, struct err *e)
 {
-    while (n) {
-        ssize_t k = write(fd, p, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return refused(fd, "write", e);
-        p += k;
-        n -= (size_t)k;
-    }
-    return 0;
+    return fd_put(fd, p, n) ? 0 : refused(fd, "write", e);
 }
 
 /* A small one has none at first. */
@@ -127,42 +119,21 @@ static int spill_rewind(struct spill *s, struct err *e)
 
 int spill_write(const struct spill *s, uint64_t offset, const void *p, size_t n, struct err *e)
 {
-    const char *from = p;
-
-    while (n) {
-        ssize_t k = pwrite(s->fd, from, n, (off_t)offset);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return refused(s->fd, "write", e);
-        from += k;
-        offset += (uint64_t)k;
-        n -= (size_t)k;
-    }
-    return 0;
+    return fd_write_at(s->fd, p, n, offset) ? 0 : refused(s->fd, "write", e);
 }
 
 int spill_read(const struct spill *s, uint64_t offset, void *p, size_t n, struct err *e)
 {
-    char *to = p;
+    ssize_t got;
 
     if (s->fd < 0 && s->dir && n && offset + n <= s->used) {
-        memcpy(to, s->buf + offset, n);
+        memcpy(p, s->buf + offset, n);
         return 0;
     }
-    while (n) {
-        ssize_t k = pread(s->fd, to, n, (off_t)offset);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return refused(s->fd, "read", e);
-        if (k == 0)
-            return err_set(e, ERR_IO, "a temporary file ends too early");
-        to += k;
-        offset += (uint64_t)k;
-        n -= (size_t)k;
-    }
-    return 0;
+    got = fd_read_at(s->fd, p, n, offset);
+    if (got < 0)
+        return refused(s->fd, "read", e);
+    return (size_t)got == n ? 0 : err_set(e, ERR_IO, "a temporary file ends too early");
 }
 
 void spill_close(struct spill *s)

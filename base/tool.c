@@ -65,6 +65,8 @@ static void print_help(const struct tool *t, const struct opt *opts)
         print_wrapped(t->details, stdout);
     }
     opt_help(opts, stdout);
+    if (t->more)
+        opt_help(t->more, stdout);
     if (t->example) {
         printf("\nExample:\n");
         print_lines(t->example, "  ", stdout);
@@ -110,6 +112,8 @@ static void print_man(const struct tool *t, const struct opt *opts)
     }
     printf(".SH OPTIONS\n");
     opt_man(opts, stdout);
+    if (t->more)
+        opt_man(t->more, stdout);
     printf(".SH EXIT STATUS\n"
            "0: all well; 1: done, but some records were bad and were skipped;\n"
            "2: the command line makes no sense; 3: it could not be done.\n");
@@ -122,15 +126,17 @@ static void print_man(const struct tool *t, const struct opt *opts)
         printf(".SH SEE ALSO\n.BR quern (1)\n");
 }
 
-/* The actions of which a usage like "train|score [options]" wants one, or the only one, then the options. */
+/* The actions of which a usage like "train|score [options]" wants one, or the only one, or "[fit] [options]" may have one where
+ * else a file stands; then the options. */
 static void print_completion(const struct tool *t, const struct opt *opts)
 {
-    size_t n = strspn(t->usage, "abcdefghijklmnopqrstuvwxyz|"), word;
-    bool some = t->action || memchr(t->usage, '|', n);
+    bool may = t->usage[0] == '[' && strncmp(t->usage, "[options]", 9) != 0;
+    const char *a = t->usage + may, *end = a + strspn(a, "abcdefghijklmnopqrstuvwxyz|");
+    bool some = may || t->action || memchr(a, '|', (size_t)(end - a));
 
-    for (const char *a = t->usage; some && a < t->usage + n; a += word + 1) {
-        word = strcspn(a, "| ");
-        printf("%.*s\t-\tcommand\t\n", (int)word, a);
+    for (size_t word; some && a < end; a += word + 1) {
+        word = strcspn(a, "| ]");
+        printf("%.*s\t-\tcommand%s\t\n", (int)word, a, may ? "|file" : "");
     }
     opt_completion(opts, stdout);
 }

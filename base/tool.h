@@ -27,6 +27,7 @@ struct tool {
     const char *details; /* paragraphs for --help and the man page; may be NULL */
     const char *example; /* command lines that work when pasted, a line each */
     enum opt_names operands; /* what they name; where they are files and none is given, standard input is read */
+    const struct opt *more;  /* options of another action, which help and the man page show too; may be NULL */
     bool action;             /* the first operand is a word that says what to do */
     bool json_lines;         /* standard output carries JSON lines (an option of OPT_NAMES_DOCUMENTS says so too) */
     bool help, man, version, completion, quiet, verbose;

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "comm/port.h"
@@ -82,16 +83,9 @@ static uint64_t sum_of(const void *p, uint64_t n)
 /* All n bytes at an offset.  1; 0: there are not so many. */
 static int read_at(int fd, void *p, uint64_t n, uint64_t at, const char *path, struct err *e)
 {
-    for (uint64_t got = 0; got < n;) {
-        ssize_t r = pread(fd, (char *)p + got, n - got, (off_t)(at + got));
+    ssize_t got = fd_read_at(fd, p, n, at);
 
-        if (r < 0 && errno != EINTR)
-            return err_sys(e, ERR_IO, "cannot read '%s'", path);
-        if (r == 0)
-            return 0;
-        got += r > 0 ? (uint64_t)r : 0;
-    }
-    return 1;
+    return got < 0 ? err_sys(e, ERR_IO, "cannot read '%s'", path) : (uint64_t)got == n;
 }
 
 /* ---- sending ---- */

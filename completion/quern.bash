@@ -10,14 +10,14 @@ _quern_program() {
     run=("${words[0]}")
     for ((i = 1; ; i++)); do
         table=$("${run[@]}" --completion 2>/dev/null)
-        ((i < deepest)) || { table=$(grep -v $'\tcommand\t' <<<"$table"); return; }
-        ((i < at)) && [[ $'\n'$table == *$'\n'"${words[i]}"$'\t-\tcommand\t'* ]] || return
+        ((i < deepest)) || { table=$(grep -v $'\t-\tcommand' <<<"$table"); return; }
+        ((i < at)) && [[ $'\n'$table == *$'\n'"${words[i]}"$'\t-\tcommand'* ]] || return
         run+=("${words[i]}")
     done
 }
 
 _quern() {
-    local words=("${COMP_WORDS[@]}") at=$COMP_CWORD current=$2 option=$3 table run long letter value options=() commands=()
+    local words=("${COMP_WORDS[@]}") at=$COMP_CWORD current=$2 option=$3 table run long letter value options=() commands=() files=1
     # bash cuts --option=value in three
     if [[ $current == = ]]; then
         current=
@@ -27,8 +27,8 @@ _quern() {
     COMPREPLY=()
     _quern_program
     while IFS=$'\t' read -r long letter value _; do
-        if [[ $value == command ]]; then
-            commands+=("$long")
+        if [[ $value == command* ]]; then # "command|file": a file may stand there, too
+            commands+=("$long") files=${value#command}
             continue
         fi
         options+=("$long")
@@ -43,11 +43,9 @@ _quern() {
     done <<<"$table"
     if [[ $current == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "${options[*]}" -- "$current")
-    elif [[ ${#commands[@]} != 0 ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "${commands[*]}" -- "$current")
     else
-        compopt -o filenames 2>/dev/null
-        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        [[ -z $files ]] || compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -W "${commands[*]}" -- "$current"; [[ -z $files ]] || compgen -f -- "$current")
     fi
 }
 # shellcheck disable=SC2046 # words

@@ -36,6 +36,7 @@ static struct tool tool = {
 static int run_score(bool no_mode, int argc, char **argv)
 {
     struct classify_conf conf;
+    struct classify_train_conf train;
     struct stage stage;
     struct driver_conf driver = {0};
     const struct opt opts[] = {
@@ -46,11 +47,13 @@ static int run_score(bool no_mode, int argc, char **argv)
         TOOL_JOBS(tool), TOOL_PROGRESS(tool),
         TOOL_OPTS(tool),
         OPT_END,
-    };
+    }, more[] = {OPT_HEAD("classify train"), CLASSIFY_TRAIN_OPTS(train), OPT_END};
     struct err e;
     int code, n;
 
     classify_conf_init(&conf);
+    classify_train_conf_init(&train);
+    tool.more = no_mode ? more : NULL;
     conf.histogram = true; /* costs nothing here */
     n = tool_begin(&tool, opts, argc, argv, &code);
     if (n < 0)

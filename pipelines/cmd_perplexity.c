@@ -71,6 +71,7 @@ static int run_model(int argc, char **argv)
 static int run_lm(int argc, char **argv)
 {
     struct lm_conf conf;
+    struct by_model_conf model;
     struct stage stage;
     struct driver_conf driver = {0};
     const struct opt opts[] = {
@@ -81,11 +82,13 @@ static int run_lm(int argc, char **argv)
         TOOL_JOBS(tool), TOOL_PROGRESS(tool),
         TOOL_OPTS(tool),
         OPT_END,
-    };
+    }, more[] = {OPT_HEAD("perplexity model"), BY_MODEL_OPTS(model), OPT_END};
     struct err e;
     int code, n;
 
     lm_conf_init(&conf);
+    by_model_conf_init(&model);
+    tool.more = more;
     n = tool_begin(&tool, opts, argc, argv, &code);
     if (n < 0)
         return code;

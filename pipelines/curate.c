@@ -329,5 +329,9 @@ int curate_run(const struct curate_conf *c, struct curate_result *res, struct er
     free(r.through);
     free(r.decided);
     res->seconds = log_seconds() - r.start;
+    if (rc < 0) {
+        free(res->bad_input);
+        res->bad_input = NULL;
+    }
     return rc;
 }

@@ -1,12 +1,12 @@
 #include "pipelines/part.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/node.h"
@@ -47,16 +47,9 @@ static int grow_put(void *to, struct span s, struct err *e)
 {
     struct growing *g = to;
 
-    while (s.n) {
-        ssize_t n = write(g->fd, s.p, s.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return err_sys(e, ERR_IO, "cannot write '%s'", g->path);
-        s.p += n;
-        s.n -= (size_t)n;
-        g->size += (size_t)n;
-    }
+    if (!fd_put(g->fd, s.p, s.n))
+        return err_sys(e, ERR_IO, "cannot write '%s'", g->path);
+    g->size += s.n;
     return 0;
 }
 

@@ -62,5 +62,7 @@ absent() {
     for f; do [ ! -e "$f" ] || { bad "$name" "$f exists"; return; }; done
     ok "$name"
 }
+# instrumented: the programs have a sanitizer that maps more than a limit of memory would allow.
+instrumented() { grep -q '__[at]san_init' "$(command -v quern)"; }
 # Call last.
 finish() { exit $not_ok; }

@@ -44,29 +44,17 @@
 #include <type_traits>
 
 #include "tests/ptx.h"
+#include "tests/sanitized.h"
 #include "tests/simt_memory.h"
 
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SIMT_TSAN 1
-#elif __has_feature(address_sanitizer)
-#define SIMT_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define SIMT_TSAN 1
-#elif defined(__SANITIZE_ADDRESS__)
-#define SIMT_ASAN 1
-#endif
-
-#if defined(SIMT_TSAN)
+#if TSAN
 #include <sanitizer/tsan_interface.h>
 /* The scheduler's own memory is shared by all fibers: not for the sanitizer's eyes. */
 #define SIMT_INNER __attribute__((no_sanitize("thread"), noinline)) inline
 #else
 #define SIMT_INNER inline
 #endif
-#if defined(SIMT_ASAN)
+#if ASAN
 #include <sanitizer/asan_interface.h>
 #endif
 #if !defined(__x86_64__)
@@ -157,7 +145,7 @@ inline thread_local bool running;
 
 SIMT_INNER void acquire(char *p)
 {
-#if defined(SIMT_TSAN)
+#if TSAN
     __tsan_acquire(p);
 #else
     (void)p;
@@ -165,7 +153,7 @@ SIMT_INNER void acquire(char *p)
 }
 SIMT_INNER void release(char *p)
 {
-#if defined(SIMT_TSAN)
+#if TSAN
     __tsan_release(p);
 #else
     (void)p;
@@ -187,7 +175,7 @@ asm(".weak simt_switch\n"
 
 SIMT_INNER void go(fiber *from, fiber *to)
 {
-#if defined(SIMT_TSAN)
+#if TSAN
     __tsan_switch_to_fiber(to->sanitizer, __tsan_switch_to_fiber_no_sync);
 #endif
 #if defined(__x86_64__)
@@ -361,10 +349,10 @@ SIMT_INNER void prepare(fiber *f)
             fail("no memory for a stack", 0, 0);
         mprotect(f->stack, 4096, PROT_NONE);
     }
-#if defined(SIMT_ASAN)
+#if ASAN
     ASAN_UNPOISON_MEMORY_REGION((char *)f->stack + 4096, STACK - 4096);
 #endif
-#if defined(SIMT_TSAN)
+#if TSAN
     if (!f->sanitizer)
         f->sanitizer = __tsan_create_fiber(0);
 #endif
@@ -469,7 +457,7 @@ SIMT_INNER void run_grid(dim3 grid, dim3 block, size_t dynamic_bytes)
     m.grid_dim = grid;
     m.dynamic_bytes = dynamic_bytes;
     m.dynamic = (unsigned char *)aligned_alloc(128, (dynamic_bytes + 128) / 128 * 128);
-#if defined(SIMT_TSAN)
+#if TSAN
     m.scheduler.sanitizer = __tsan_get_current_fiber();
 #endif
     for (uint64_t i = 0; i < blocks; i++) {

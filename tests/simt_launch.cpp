@@ -86,7 +86,7 @@ size_t shared_of(const symbols &all, const std::string &name)
     std::string prefix = "_ZZ" + name.substr(name.size() < 2 ? 0 : 2) + "E";
     size_t bytes = 0;
 
-#if defined(SIMT_ASAN)
+#if ASAN
     return 0;
 #endif
     auto v = all.variable.lower_bound(prefix);

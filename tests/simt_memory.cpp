@@ -11,7 +11,7 @@
 namespace {
 
 enum : size_t { PAGE = 4096, LARGE = 1 << 20, LEAST = (size_t)1 << 28, FIRST = 1 << 20 }; // FIRST: what is before it is ours too
-#if defined(SIMT_TSAN)
+#if TSAN
 enum : size_t { MOST = (size_t)2 << 30 }; // it keeps a shadow of all
 #else
 enum : size_t { MOST = (size_t)64 << 30 };
@@ -204,11 +204,11 @@ extern "C" void *simt_memory_new(size_t bytes)
         return NULL;
     if (pages && mprotect(m.real + at, pages, PROT_READ | PROT_WRITE) != 0)
         return NULL;
-#if defined(SIMT_ASAN)
+#if ASAN
     ASAN_UNPOISON_MEMORY_REGION(m.real + at, pages);
 #endif
     memset(m.real + at, 0xff, pages);
-#if defined(SIMT_ASAN)
+#if ASAN
     ASAN_POISON_MEMORY_REGION(m.real + at, pages - used);
     ASAN_POISON_MEMORY_REGION(m.real + at + pages - used + bytes, used - bytes);
 #endif

@@ -31,7 +31,9 @@ test-shared: all $(UNIT) $B/tests/comm_ranks $B/tests/dedup_truth
 	@$(RUN) shared
 check-san: deps-build deps-dev              ## the tools' tests under sanitizers: SANS=address,undefined or thread; ONLY=dedup for some
 	@$(MAKE) $(JOBS) $(SANITIZED) test-cli
-SANITIZED = CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined)
+check-san-unit: deps-build deps-dev         ## the same of the unit tests
+	@$(MAKE) $(JOBS) $(SANITIZED) test-unit
+SANITIZED = CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined$(comma)float-cast-overflow)
 test-cli: all $B/tests/comm_ranks $B/tests/dedup_truth $B/tests/http_server $(FAKES)
 	@$(RUN) cli
 check-san-ranks: deps-build deps-dev        ## the same of training: its unit tests, and ranks over TCP and by NCCL
@@ -43,7 +45,7 @@ check-hosts: all                            ## ranks on several hosts, made of n
 	@$(RUN) hosts
 lint: all $(BENCHES) $B/bench/content_train                        ## floors, headers, banned calls, scripts; benchmarks build
 	@B=$B CC="$(CC)" bash tests/lint.sh
-.PHONY: record check check-all check-release test tests slow-tests check-shared test-shared check-san test-cli check-san-ranks test-ranks check-hosts lint
+.PHONY: record check check-all check-release test tests slow-tests check-shared test-shared check-san test-cli check-san-unit test-unit check-san-ranks test-ranks check-hosts lint
 
 # The CUDA kernels once more, for the CPU: tests/simt.h.
 SIMTFLAGS := -O1 -fPIC -fno-strict-aliasing -Wno-unknown-pragmas -fsanitize=alignment -fno-sanitize-recover=alignment
@@ -63,6 +65,9 @@ $B/tests/unit/gpu_operands_test: $B/bench/gpu_train/rows.c.o $B/bench/gpu_train/
 SIMT_TESTS := $(patsubst %,$B/tests/unit/%_test,approximations train_twins cudnn twins simt)
 $(SIMT_TESTS): %: %.c.o $(SIMT_DEVICE) $B/tests/streams.c.o $(call objs,$(GPU))
 	@$(CXX) $(CXXFLAGS) -fopenmp $^ $(LDFLAGS) $(LDLIBS) -o $@
+# Without simulated kernels, which compile for long with sanitizers.
+test-unit: $(filter-out $(SIMT_TESTS),$(UNIT))
+	@UNITS='$(patsubst $B/tests/unit/%_test,%,$^)' $(RUN) unit
 $B/tests/simt-cuda.so: $(SIMT_DEVICE) base/err.c tests/streams.c
 	@mkdir -p $(@D); $(CC) $(CPPFLAGS) $(CFLAGS) -shared -fPIC -MF $@.d base/err.c tests/streams.c $(filter %.o,$^) -lstdc++ -o $@
 # Makes each allocation of a program fail in turn, or kills it at each change of a file: tests/slow/faults.sh.

@@ -195,7 +195,8 @@ static int put_ledger(struct pipeline *p, size_t from, struct product *out, stru
         memcpy(&length, out->key[k].lengths.p + out->key[k].lengths.n - sizeof length, sizeof length);
         size_t bytes = (size_t)length * (size_t)p->width;
         item.tokens = (uint64_t)length;
-        ledger_leaf(p->width == 2 ? IDX_U16 : IDX_I32, record, (struct span){tokens->p + tokens->n - bytes, bytes}, item.leaf);
+        ledger_leaf(p->width == 2 ? IDX_U16 : IDX_I32, record, (struct span){bytes ? tokens->p + tokens->n - bytes : "", bytes},
+                    item.leaf);
         if (buf_put(&out->key[k].ledger, &item, sizeof item) < 0)
             return err_set(e, ERR_NOMEM, "out of memory for a ledger");
     }

@@ -7,7 +7,7 @@ struct span strings_get(const struct strings *s, size_t i)
     const uint32_t *ends = (const uint32_t *)(const void *)s->ends.p;
     uint32_t begin = i ? ends[i - 1] : 0;
 
-    return (struct span){s->text.p + begin, ends[i] - begin};
+    return (struct span){s->text.n ? s->text.p + begin : "", ends[i] - begin}; /* empty strings alone take no memory */
 }
 
 int strings_end(struct strings *s)

@@ -1,11 +1,11 @@
 #include "curate/dedup/index_pages.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/little.h"
 
@@ -139,18 +139,11 @@ int index_pages_end(struct index_pages_out *p, struct err *e)
 
 int index_read_at(int fd, const char *name, uint64_t at, void *p, size_t n, struct err *e)
 {
-    for (size_t got = 0; got < n;) {
-        ssize_t k = pread(fd, (char *)p + got, n - got, (off_t)(at + got));
+    ssize_t got = fd_read_at(fd, p, n, at);
 
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k < 0)
-            return err_sys(e, ERR_IO, "cannot read '%s' at byte %" PRIu64, name, at);
-        if (k == 0)
-            return err_set(e, ERR_FORMAT, "'%s' is cut short at byte %" PRIu64, name, at + got);
-        got += (size_t)k;
-    }
-    return 0;
+    if (got < 0)
+        return err_sys(e, ERR_IO, "cannot read '%s' at byte %" PRIu64, name, at);
+    return (size_t)got == n ? 0 : err_set(e, ERR_FORMAT, "'%s' is cut short at byte %" PRIu64, name, at + (size_t)got);
 }
 
 /* A page in memory. */

@@ -38,12 +38,9 @@ int rank_group_open(struct rank_group **out, const struct rank_group_conf *conf,
 
 void rank_group_close(struct rank_group *g)
 {
-    struct heap *heap[] = {&g->entry, &g->all, &g->edges, &g->matches};
-
     if (!g)
         return;
-    for (size_t i = 0; i < sizeof heap / sizeof *heap; i++)
-        free(heap[i]->p);
+    free(g->entry.p), free(g->all.p), free(g->edges.p), free(g->matches.p);
     for (int r = 0; r < g->conf.c->size && g->posting; r++)
         free(g->posting[r].p);
     prefix_index_free(g->prefix);

@@ -101,18 +101,16 @@ static const struct dclm *measure_words(struct filter_text *t)
     return d;
 }
 
-static double of_words(struct filter_text *t, size_t n) { return (double)n / (double)filter_split(t)->n; }
-
 static double word_length(struct filter_text *t, int arg)
 {
     (void)arg;
-    return of_words(t, measure_words(t)->word.chars);
+    return filter_of_split(t, measure_words(t)->word.chars);
 }
 
 static double letterless_words(struct filter_text *t, int arg)
 {
     (void)arg;
-    return of_words(t, filter_split(t)->n - measure_words(t)->word.with_letter);
+    return filter_of_split(t, filter_split(t)->n - measure_words(t)->word.with_letter);
 }
 
 static double stop_words(struct filter_text *t, int arg)
@@ -129,7 +127,7 @@ static double symbols(struct filter_text *t, int arg)
     if (filter_first(&d->have, PART_SYMBOLS))
         d->symbols = filter_count(t->text, "#") + filter_count(t->text, "...") + filter_count(t->text, ". . .") +
                      (filter_scan(t)->ascii ? 0 : filter_count(t->text, "\xE2\x80\xA6"));
-    return of_words(t, d->symbols);
+    return filter_of_split(t, d->symbols);
 }
 
 /* ---- lines and paragraphs ---- */

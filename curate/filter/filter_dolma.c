@@ -52,12 +52,7 @@ static struct dolma *measure_words(struct filter_text *t)
     return d;
 }
 
-static double of_words(struct filter_text *t, size_t n)
-{
-    size_t words = filter_split(t)->n;
-
-    return words ? (double)n / (double)words : 0;
-}
+static double of_words(struct filter_text *t, size_t n) { return n ? filter_of_split(t, n) : 0; }
 
 static double word_count(struct filter_text *t, int arg)
 {

@@ -344,12 +344,10 @@ static struct nemo *measure_words(struct filter_text *t)
     return m;
 }
 
-static double of_words(struct filter_text *t, size_t n) { return (double)n / (double)filter_split(t)->n; }
-
 static double symbols(struct filter_text *t, int arg)
 {
     (void)arg;
-    return of_words(t, measure_words(t)->word.symbols);
+    return filter_of_split(t, measure_words(t)->word.symbols);
 }
 
 static double word_count(struct filter_text *t, int arg)
@@ -361,7 +359,7 @@ static double word_count(struct filter_text *t, int arg)
 static double letter_words(struct filter_text *t, int arg)
 {
     (void)arg;
-    return of_words(t, measure_words(t)->word.with_letter);
+    return filter_of_split(t, measure_words(t)->word.with_letter);
 }
 
 static double common_words(struct filter_text *t, int arg)
@@ -375,7 +373,7 @@ static double common_words(struct filter_text *t, int arg)
 static double mean_length(struct filter_text *t, int arg)
 {
     (void)arg;
-    return of_words(t, measure_words(t)->word.chars);
+    return filter_of_split(t, measure_words(t)->word.chars);
 }
 
 static double longest_word(struct filter_text *t, int arg)

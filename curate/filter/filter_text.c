@@ -188,6 +188,8 @@ const struct word_type *filter_split_types(struct filter_text *t, size_t *n)
     return t->split_grams.type;
 }
 
+double filter_of_split(struct filter_text *t, size_t n) { return (double)n / (double)filter_split(t)->n; }
+
 bool filter_stop_word(struct span s)
 {
     static const char *const list[] = {"the", "be", "to", "of", "and", "that", "have", "with"};

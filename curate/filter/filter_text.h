@@ -66,6 +66,8 @@ const struct word_type *filter_types(struct filter_text *t, size_t *n);
 const struct scan *filter_scan(struct filter_text *t);
 const struct words *filter_split(struct filter_text *t);
 const struct word_type *filter_split_types(struct filter_text *t, size_t *n);
+/* n, which counts words or what stands in them, over the words as str.split() cuts: NaN if there are none. */
+double filter_of_split(struct filter_text *t, size_t n);
 /* Occurrences of what in s, none overlapping another. */
 size_t filter_count(struct span s, const char *what);
 /* Has it a letter (general category L)? */

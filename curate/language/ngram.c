@@ -191,7 +191,8 @@ static int score_words(const struct ngram_model *m, const uint32_t *word, size_t
     for (size_t i = 0; i <= n; i++) {
         uint32_t w = i < n ? word[i] : m->end;
         float prob;
-        fetch_ahead(m, word + i, n - i);
+        if (i < n)
+            fetch_ahead(m, word + i, n - i);
         prob = m->trie ? ngram_trie_step(m, in, w, out, &found, f) : table_step(m, in, w, out, &found, f);
         if (f->at)
             return ERR_FORMAT;

@@ -18,6 +18,9 @@ equal 'bash: all commands' "$(completed quern '')" \
     "$(quern --help | sed -n '/^Commands/,/^$/s/^  \([a-z]*\) .*/\1/p' | sort | tr '\n' ' ')"
 equal 'bash: an action' "$(completed quern dedup '')" 'exact fuzzy lines merge substring '
 equal 'bash: the only action' "$(completed quern crawl '')" 'select '
+equal 'bash: an action that may be there' "$(completed quern perplexity m)$(completed quern ablate f)" 'model fit folder '
+equal 'bash: or a file' "$(completed quern perplexity d)" 'docs.jsonl '
+equal 'bash: the options of that action' "$(completed quern perplexity model --lo)$(completed quern perplexity --lo)" '--load  '
 equal 'bash: an action after it is a file' "$(completed quern dedup exact fu)" ' '
 equal 'bash: an option' "$(completed quern langid --kee)" '--keep '
 equal 'bash: an option of the action alone' "$(completed quern dedup fuzzy --thr)$(completed quern dedup exact --thr)" '--threshold  '
@@ -36,14 +39,20 @@ equal 'bash: quern-COMMAND' "$(completed quern-dedup f)$(completed quern-clean -
 equal 'bash: a program that is not there' "$(completed none/quern d)" 'docs.jsonl '
 
 # Every option of every help can be completed.
-for p in "$ROOT/$B"/bin/quern-*; do
-    "$p" --completion | sed -n 's/^--\(no-\)\{0,1\}\([^\t]*\)\t.*/\2/p' | sort -u
-done >../completed
-for p in "$ROOT/$B"/bin/quern-*; do
-    "$p" --help | sed -nE 's/^  (-.,|   ) --(\[no-\]|no-)?([a-z0-9-]+).*/\3/p'
-done | sort -u >../helped
-sort -u -o ../completed ../completed
+# all OPTION: what each command says to it, and for each of its actions.
+all() {
+    local p a
+    for p in "$ROOT/$B"/bin/quern-*; do
+        "$p" "$1"
+        for a in $("$p" --completion | sed -n 's/\t-\tcommand.*//p'); do "$p" "$a" "$1"; done
+    done
+}
+all --completion | sed -n 's/^--\(no-\)\{0,1\}\([^\t]*\)\t.*/\2/p' | sort -u >../completed
+all --help | sed -nE 's/^  (-.,|   ) --(\[no-\]|no-)?([A-Za-z0-9-]+).*/\3/p' | sort -u >../helped
 same 'what --completion prints is what --help has' ../completed ../helped
+has 'the help of perplexity has the options of both its forms' <(quern perplexity --help) 'the checkpoint'"'"'s folder'
+has 'and its man page' <(quern perplexity --man) 'ckpt\-step'
+has 'the help of classify those of training' <(quern classify --help) '--wordNgrams N'
 
 if command -v zsh >/dev/null; then
     # What it would offer, told by functions in the place of zsh's own.
@@ -58,6 +67,7 @@ END
     offered() { zsh -f ../try.zsh "$ROOT/completion/_quern" "$@" | tr '\n' ' '; }
     has 'zsh: commands' <(offered quern '') 'command crawl extract '
     equal 'zsh: actions' "$(offered quern dedup '')" 'command exact fuzzy lines substring merge '
+    equal 'zsh: an action or a file' "$(offered quern perplexity '')" 'command model files '
     has 'zsh: options of an action' <(offered quern dedup fuzzy --) ' --threshold '
     equal 'zsh: words' "$(offered quern clean --form '')" "$(quern clean --completion |
         sed -n 's/^--form\t[^\t]*\t\([^\t]*\).*/\1/p' | tr '|' ' ') "

@@ -4,7 +4,6 @@
 . "$ROOT/tests/lib.sh"
 # shellcheck source=tests/hostile_pages.sh
 . "$ROOT/tests/hostile_pages.sh"
-instrumented() { grep -q __asan_init "$(command -v quern-extract)" || grep -q __tsan_init "$(command -v quern-extract)"; }
 
 # within NAME STATUS OPTIONS...: extracts NAME.html.  The bound on processor time is what quadratic work would pass.
 within() {

@@ -142,5 +142,7 @@ for k in $(seq "${KILLS:-4}"); do
     for i in 0 1 2 3; do check "run $k, rank $i" wait ${pids[i]}; done
     compare "run $k, rank $v killed" kills want.$kind
 done
-[ $killed -ge "${KILLS:-4}" ] && ok "$killed ranks were killed" || bad 'ranks were killed' "$killed"
+least=${KILLS:-4}
+! instrumented || least=1 # they start slowly
+[ $killed -ge "$least" ] && ok "$killed ranks were killed" || bad 'ranks were killed' "$killed"
 finish

@@ -16,12 +16,19 @@ static void need(bool truth)
 }
 
 /* A folder of its own: what is named there is not there, but for what the seeds name. */
+static char folder[] = "/tmp/ablation_fuzz.XXXXXX";
+static const char *const there[] = {"docs.jsonl", "held.jsonl"};
+
+static void remove_folder(void)
+{
+    for (int i = 0; i < 2; i++)
+        unlink(there[i]);
+    rmdir(folder);
+}
+
 static void enter_folder(void)
 {
-    static char folder[] = "/tmp/ablation_fuzz.XXXXXX";
-    static const char *const there[] = {"docs.jsonl", "held.jsonl"};
-
-    need(mkdtemp(folder) != NULL && chdir(folder) == 0);
+    need(mkdtemp(folder) != NULL && chdir(folder) == 0 && atexit(remove_folder) == 0);
     for (int i = 0; i < 2; i++) {
         FILE *f = fopen(there[i], "w");
 

@@ -14,11 +14,11 @@
 
 #include "base/file.h"
 #include "base/rng.h"
+#include "tests/temp_folder.h"
 
 #if HAVE_BZ2
 #include <bzlib.h>
 
-static char dir[] = "/tmp/quern-bz2-XXXXXX";
 static char path[64];
 
 /* Text that compresses some; the same for the same n. */
@@ -41,14 +41,6 @@ static void add_bz2(struct buf *b, const void *p, size_t n, int level)
     assert_int_equal(buf_reserve(b, k), 0);
     assert_int_equal(BZ2_bzBuffToBuffCompress(b->p + b->n, &k, (char *)(uintptr_t)p, (unsigned)n, level, 0, 0), BZ_OK);
     b->n += k;
-}
-
-static void spew(const struct buf *b)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(b->p, 1, b->n, f), b->n);
-    assert_int_equal(fclose(f), 0);
 }
 
 /* Opens what is stored, from a file (or pipe) or from memory. */
@@ -98,7 +90,7 @@ static void any_number_of_threads_gives_the_same_bytes(void **s)
             add_bz2(&stored, text.p + at, text.n - at < step ? text.n - at : step, many ? 2 : 9);
         if (many)
             add_bz2(&stored, "", 0, 1);
-        spew(&stored);
+        spew(path, stored.p, stored.n);
         for (int threads = 1; threads <= 4; threads += 3)
             for (int file = 0; file < 2; file++) {
                 struct file_in *f = open_it(&stored, file, threads);
@@ -186,7 +178,7 @@ static void a_mark_within_a_block_is_none(void **s)
         assert_int_equal(BZ2_bzBuffToBuffDecompress((char[sizeof want]){0}, &n, w.b.p + second, (unsigned)(w.b.n - second), 0, 0),
                          BZ_OK);
         add_bz2(&w.b, text.p, text.n, 1);
-        spew(&w.b);
+        spew(path, w.b.p, w.b.n);
         for (int threads = 1; threads <= 4; threads += 3)
             for (int file = 0; file < 2; file++) {
                 struct file_in *f = open_it(&w.b, file, threads);
@@ -215,7 +207,7 @@ static void damage_in_a_block_is_named(void **s)
     size_t second = stored.n;
     add_bz2(&stored, text.p, text.n, 9);
     memset(stored.p + second / 2, 0x55, 100);
-    spew(&stored);
+    spew(path, stored.p, stored.n);
     for (int threads = 1; threads <= 4; threads += 3)
         for (int file = 0; file < 2; file++) {
             struct file_in *f = open_it(&stored, file, threads);
@@ -340,18 +332,10 @@ static void blocks_that_blow_up_stay_bounded(void **s)
 
 static int setup(void **s)
 {
-    (void)s;
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(path, sizeof path, "%s/x.bz2", dir);
-    return 0;
-}
+    int rc = make_dir(s);
 
-static int teardown(void **s)
-{
-    (void)s;
-    unlink(path);
-    return rmdir(dir);
+    snprintf(path, sizeof path, "%s/x.bz2", dir);
+    return rc;
 }
 
 int main(void)
@@ -364,7 +348,7 @@ int main(void)
         cmocka_unit_test(the_check_sum_of_a_stream_is_held),
         cmocka_unit_test(blocks_that_blow_up_stay_bounded),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, setup, remove_dir);
 }
 #else
 int main(void)

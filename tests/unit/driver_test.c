@@ -14,24 +14,7 @@
 #include "base/log.h"
 #include "base/file.h"
 #include "curate/stream/driver.h"
-
-static char dir[64];
-
-static int make_dir(void **s)
-{
-    (void)s;
-    log_init(NULL, LOG_ERROR); /* the bad records are meant */
-    strcpy(dir, "/tmp/quern-driver-XXXXXX");
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **s)
-{
-    char cmd[96];
-    (void)s;
-    snprintf(cmd, sizeof cmd, "rm -r %s", dir);
-    return system(cmd);
-}
+#include "tests/temp_folder.h"
 
 static const char *path(char *buf, const char *name)
 {
@@ -433,5 +416,6 @@ int main(void)
         cmocka_unit_test(a_failed_run_leaves_nothing),
         cmocka_unit_test(an_endless_line_is_skipped_not_kept),
     };
+    log_init(NULL, LOG_ERROR); /* the bad records are meant */
     return cmocka_run_group_tests_name("driver", tests, make_dir, remove_dir);
 }

@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/node.h"
+#include "tests/temp_folder.h"
 #include "train/evaluate.h"
 #include "train/hf.h"
 #include "train/hf_family.h"
@@ -32,36 +33,28 @@ static const char *const dtypes[] = {"F16", "BF16", "F32", "F32", "BF16", "BF16"
                                      "BF16", "F32", "F32", "F32", "F32", "F32"};
 enum { MODELS = sizeof names / sizeof *names };
 
-static char dir[64];
 static struct device *dev;
 static struct err e;
 
-static const char *at(const char *a, const char *b)
+/* The folder of a model; good until the next call. */
+static const char *recorded(const char *model)
 {
-    static char path[8][256];
-    static int i;
+    static char path[64];
 
-    i = (i + 1) % 8;
-    snprintf(path[i], sizeof path[i], "%s/%s", a, b);
-    return path[i];
+    snprintf(path, sizeof path, "tests/data/train/hf/%s", model);
+    return path;
 }
 
 static int start(void **state)
 {
-    (void)state;
     log_init("hf_test", LOG_ERROR);
-    snprintf(dir, sizeof dir, "/tmp/quern-hf-XXXXXX");
-    return mkdtemp(dir) ? device_open(&dev, "cpu", 2, &e) : -1;
+    return make_dir(state) == 0 ? device_open(&dev, "cpu", 2, &e) : -1;
 }
 
 static int end(void **state)
 {
-    char cmd[128];
-
-    (void)state;
     device_close(dev);
-    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
-    return system(cmd);
+    return remove_dir(state);
 }
 
 static void ok(int rc)
@@ -117,8 +110,8 @@ static void the_same_logits(void **state)
 {
     (void)state;
     for (int i = 0; i < MODELS; i++) {
-        ok(hf_import(at("tests/data/train/hf", names[i]), at(dir, names[i]), 16, 128, &e));
-        double d = logits_differ(at(dir, names[i]), names[i]);
+        ok(hf_import(recorded(names[i]), at(names[i]), 16, 128, &e));
+        double d = logits_differ(at(names[i]), names[i]);
 
         if (!(d < 5e-6)) /* Gemma 2 bounds its logits twice */
             fail_msg("%s: logits differ by %.3g of the largest", names[i], d);
@@ -167,18 +160,18 @@ static void out_again_with_the_same_bytes(void **state)
     (void)state;
     for (int i = 0; i < MODELS; i++) {
         struct checkpoint *ck;
-        const char *out = at(dir, "out");
+        const char *out = at("out");
 
-        ok(checkpoint_open(&ck, at(dir, names[i]), 0, &e));
+        ok(checkpoint_open(&ck, at(names[i]), 0, &e));
         assert_false(checkpoint_has(ck, CHECKPOINT_EXP_AVG));
         ok(hf_export(ck, out, &(struct hf_written){dtypes[i], i % 2 ? 5000 : 1 << 30, NULL, NULL}, &e));
-        same_tensors(at("tests/data/train/hf", names[i]), out);
+        same_tensors(recorded(names[i]), out);
         assert_int_equal(hf_export(ck, out, &(struct hf_written){dtypes[i], 5000, NULL, NULL}, &e), ERR_ARG); /* not empty */
-        same_type(at("tests/data/train/hf", names[i]), out);
+        same_type(recorded(names[i]), out);
         checkpoint_close(ck);
-        ok(hf_import(out, at(dir, "again"), 0, 1, &e));
-        assert_true(logits_differ(at(dir, "again"), names[i]) < 5e-6);
-        shell("rm -rf '%s' '%s'", out, at(dir, "again"));
+        ok(hf_import(out, at("again"), 0, 1, &e));
+        assert_true(logits_differ(at("again"), names[i]) < 5e-6);
+        shell("rm -rf '%s' '%s'", out, at("again"));
     }
 }
 
@@ -209,7 +202,7 @@ static void published_configs_say_the_same(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        const char *copy = at(dir, "copy"), *store = at(dir, "published");
+        const char *copy = at("copy"), *store = at("published");
         bool scaled = strcmp(t[i].model, "llama") == 0, qwen2 = strcmp(t[i].model, "qwen2") == 0;
         struct checkpoint *ck;
         char text[1024], config[128];
@@ -239,7 +232,7 @@ static void other_configs_give_other_logits(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        const char *copy = at(dir, "copy"), *store = at(dir, "other"), *out = at(dir, "out"), *again = at(dir, "again");
+        const char *copy = at("copy"), *store = at("other"), *out = at("out"), *again = at("again");
         struct checkpoint *ck;
         double d[2];
 
@@ -322,28 +315,28 @@ static void wrong_folders_are_named(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
-        const char *copy = at(dir, "copy");
+        const char *copy = at("copy");
 
         shell("rm -rf '%s'; cp -r 'tests/data/train/hf/%s' '%s' && cd '%s' && %s", copy, t[i].model, copy, copy, t[i].edit);
-        if (hf_import(copy, at(dir, "none"), 0, 128, &e) >= 0)
+        if (hf_import(copy, at("none"), 0, 128, &e) >= 0)
             fail_msg("%s: taken as it is", t[i].edit);
         if (!strstr(e.msg, t[i].says))
             fail_msg("%s: '%s' does not say %s", t[i].edit, e.msg, t[i].says);
-        assert_int_equal(access(at(dir, "none/iter_0000000"), F_OK), -1);
+        assert_int_equal(access(at("none/iter_0000000"), F_OK), -1);
     }
-    ok(hf_import("tests/data/train/hf/gpt2", at(dir, "short"), 32, 128, &e));
-    assert_int_equal(hf_import("tests/data/train/hf/gpt2", at(dir, "long"), 33, 128, &e), ERR_ARG);
+    ok(hf_import("tests/data/train/hf/gpt2", at("short"), 32, 128, &e));
+    assert_int_equal(hf_import("tests/data/train/hf/gpt2", at("long"), 33, 128, &e), ERR_ARG);
 }
 
 /* GLM-4.5 and DeepSeek-V3 have one behind the last, which predicts a further token. */
 static void one_more_layer_is_left_out(void **state)
 {
-    const char *copy = at(dir, "copy");
+    const char *copy = at("copy");
 
     (void)state;
     shell("rm -rf '%s'; cp -r tests/data/train/hf/glm4_moe '%s' && sed -i 's/\"num_hidden_layers\": 3/\"num_hidden_layers\": 2/' "
           "'%s/config.json'", copy, copy, copy);
-    ok(hf_import(copy, at(dir, "one"), 0, 128, &e));
+    ok(hf_import(copy, at("one"), 0, 128, &e));
 }
 
 static void models_that_nobody_has_are_refused(void **state)

@@ -26,8 +26,8 @@
 #include "indexed_dataset/idx_write.h"
 #include "indexed_dataset/md5.h"
 #include "indexed_dataset/sft_dataset.h"
+#include "tests/temp_folder.h"
 
-static char dir[] = "/tmp/quern-idx-XXXXXX", home[4096];
 static struct buf recorded; /* tests/data/indexed_dataset/megatron.txt */
 
 static struct buf slurp(const char *path)
@@ -44,14 +44,6 @@ static struct buf slurp(const char *path)
     buf_reserve(&b, 1);
     fclose(f);
     return b;
-}
-
-static void spew(const char *path, struct span s)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(s.p, 1, s.n, f), s.n);
-    fclose(f);
 }
 
 static void assert_md5(const char *path, const char *want)
@@ -304,7 +296,7 @@ static void a_stale_or_damaged_cache_is_built_anew(void **s)
         struct span cut = {b.p, i < 3 ? b.n / 2 : b.n};
         if (i >= 3)
             b.p[20] = '9'; /* another dtype */
-        spew(victim[i % 3], cut);
+        spew(victim[i % 3], cut.p, cut.n);
         assert_int_equal(gpt_dataset_open(d, &c, &e), 0);
         assert_int_equal(gpt_dataset_get(d[0], 3, again, &e), 0);
         assert_memory_equal(first, again, sizeof first);
@@ -314,7 +306,7 @@ static void a_stale_or_damaged_cache_is_built_anew(void **s)
     for (int i = 0; i < 3; i++) { /* right shape, wrong values: an error or tokens, no fault */
         struct buf b = slurp(victim[i]);
         memset(b.p + 128, 0x7f, b.n - 128);
-        spew(victim[i], buf_span(&b));
+        spew(victim[i], b.p, b.n);
         assert_int_equal(gpt_dataset_open(d, &c, &e), 0);
         assert_int_equal(gpt_dataset_get(d[0], 3, again, &e), ERR_FORMAT);
         assert_non_null(strstr(e.msg, "remove the cached indices"));
@@ -328,7 +320,7 @@ static void a_stale_or_damaged_cache_is_built_anew(void **s)
     struct timespec tick = {0, 20000000};
     nanosleep(&tick, NULL);
     make("d0", 1, 57, 90, IDX_U16);
-    spew(victim[0], span_of("garbage that must not be looked at"));
+    spew(victim[0], "garbage that must not be looked at", 34);
     assert_int_equal(gpt_dataset_open(d, &c, &e), 0);
     assert_int_equal(gpt_dataset_get(d[0], 3, again, &e), 0);
     assert_memory_equal(first, again, sizeof first);
@@ -612,7 +604,7 @@ static void flipped_bytes_are_found_and_harm_nobody(void **s)
         const char *path = victim == &bin ? "flip.bin" : "flip.idx";
 
         victim->p[at] ^= (char)(1 + rng_mt_interval(&r, 254));
-        spew(path, buf_span(victim));
+        spew(path, victim->p, victim->n);
         int rc = idx_open(&x, "flip", &e);
         if (rc == 0) {
             use_everything(x);
@@ -623,7 +615,7 @@ static void flipped_bytes_are_found_and_harm_nobody(void **s)
         assert_non_null(strstr(e.msg, path));
         assert_non_null(strstr(e.msg, "at byte"));
         victim->p[at] = was;
-        spew(path, buf_span(victim));
+        spew(path, victim->p, victim->n);
     }
     assert_int_equal(idx_open(&x, "flip", &e), 0);
     assert_int_equal(idx_verify(x, 60000, 2, &report, &e), 0);
@@ -709,22 +701,15 @@ static void md5_is_md5(void **s)
 
 static int set_up(void **s)
 {
-    (void)s;
-    if (!getcwd(home, sizeof home))
-        return -1;
     recorded = slurp("tests/data/indexed_dataset/megatron.txt");
     buf_putc(&recorded, '\0');
     recorded.n--;
-    return mkdtemp(dir) && chdir(dir) == 0 ? 0 : -1;
+    return make_dir(s) == 0 && chdir(dir) == 0 ? 0 : -1;
 }
 static int tear_down(void **s)
 {
-    char command[300];
-
-    (void)s;
     buf_free(&recorded);
-    snprintf(command, sizeof command, "rm -rf %s", dir);
-    return chdir(home) == 0 && system(command) == 0 ? 0 : -1;
+    return remove_dir(s);
 }
 
 /* TRL's own example of its packing, and one in which equal rooms are filled oldest first. */

@@ -14,13 +14,11 @@
 #include "base/file.h"
 #include "indexed_dataset/idx_copy.h"
 #include "indexed_dataset/ledger_format.h"
-
-static char dir[] = "/tmp/quern-ledger-XXXXXX";
+#include "tests/temp_folder.h"
 
 static int begin(void **state)
 {
-    (void)state;
-    return mkdtemp(dir) && chdir(dir) == 0 ? 0 : -1;
+    return make_dir(state) == 0 && chdir(dir) == 0 ? 0 : -1;
 }
 
 static int end(void **state)

@@ -23,12 +23,14 @@
 #include "bindings/quern.h"
 #include "indexed_dataset/gpt_dataset.h"
 #include "indexed_dataset/idx_write.h"
+#include "tests/sanitized.h"
+#include "tests/temp_folder.h"
 #include "tokenize/tokenizer.h"
 
 enum { ROOM = 4096, TEXTS = 300, THREADS = 8, EOD = 0 };
 static const char tokenizer_json[] = "tests/data/train/sft/tokenizer.json";
 static const char sentence[] = "The mill grinds the grain.<|endoftext|> \xC3\xA9t\xC3\xA9 \xFF";
-static char dir[] = "/tmp/quern-library-XXXXXX", prefix[64];
+static char prefix[64];
 static quern_error err;
 
 static quern_tokenizer *open_tokenizer(const char *path)
@@ -206,12 +208,6 @@ static void threads_change_nothing(void **state)
     quern_tokenizer_close(t);
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(__has_feature)
-#define LIMITS 0 /* sanitizers map what no limit would allow */
-#else
-#define LIMITS 1
-#endif
-
 /* Bytes of memory that the process has mapped. */
 static size_t mapped(void)
 {
@@ -226,16 +222,19 @@ static size_t mapped(void)
 
 static void a_shortage_of_memory_passes(void **state)
 {
-    quern_tokenizer *t = open_tokenizer(tokenizer_json);
+    quern_tokenizer *t;
     size_t size = 64 << 20, ends[1];
-    const char *text = calloc(size, 1);
+    const char *text;
     uint32_t ids[ROOM];
     struct rlimit old, low;
-    int64_t n = quern_encode(t, sentence, sizeof sentence - 1, 0, ids, ROOM, &err), one, batch, other;
+    int64_t n, one, batch, other;
 
     (void)state;
-    if (!LIMITS)
-        skip();
+    if (ASAN || TSAN)
+        skip(); /* they map what no limit would allow */
+    t = open_tokenizer(tokenizer_json);
+    n = quern_encode(t, sentence, sizeof sentence - 1, 0, ids, ROOM, &err);
+    text = calloc(size, 1);
     assert_non_null(text);
     assert_int_equal(getrlimit(RLIMIT_AS, &old), 0);
     low = (struct rlimit){mapped() + (16 << 20), old.rlim_max};
@@ -342,14 +341,6 @@ static void a_child_goes_on(void **state)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     quern_tokenizer_close(t);
-}
-
-static void spew(const char *path, const void *p, size_t n)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(p, 1, n, f), n);
-    fclose(f);
 }
 
 static void impossible_tokenizers_are_refused(void **state)
@@ -636,20 +627,10 @@ static void nothing_is_printed(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
-    if (!mkdtemp(dir))
+    if (make_dir(state) < 0)
         return -1;
     make_dataset();
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    char command[64];
-
-    (void)state;
-    snprintf(command, sizeof command, "rm -r %s", dir);
-    return system(command);
 }
 
 int main(void)
@@ -671,5 +652,5 @@ int main(void)
         cmocka_unit_test(impossible_samples_are_refused),
         cmocka_unit_test(nothing_is_printed),
     };
-    return cmocka_run_group_tests_name("library", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("library", tests, set_up, remove_dir);
 }

@@ -17,17 +17,16 @@
 #include <unistd.h>
 
 #include "base/limits.h"
+#include "tests/temp_folder.h"
 
-static char root[] = "/tmp/quern-limits-XXXXXX";
-
-/* A file below the root, and the folders it lies in. */
+/* A file below the folder, which stands for the root, and the folders it lies in. */
 static void put(const char *name, const char *text)
 {
     char path[512];
     FILE *f;
 
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    for (char *slash = path + strlen(root) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    for (char *slash = path + strlen(dir) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
         *slash = '\0';
         mkdir(path, 0755);
     }
@@ -35,22 +34,6 @@ static void put(const char *name, const char *text)
     assert_non_null(f);
     assert_true(fputs(text, f) >= 0);
     assert_int_equal(fclose(f), 0);
-}
-
-static int empty_root(void **s)
-{
-    (void)s;
-    strcpy(root + strlen(root) - 6, "XXXXXX");
-    return mkdtemp(root) ? 0 : -1;
-}
-
-static int remove_root(void **s)
-{
-    char command[600];
-
-    (void)s;
-    snprintf(command, sizeof command, "rm -rf '%s'", root);
-    return system(command);
 }
 
 #define V2 "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
@@ -61,12 +44,12 @@ static int remove_root(void **s)
 static void no_groups_limit_nothing(void **s)
 {
     (void)s;
-    assert_true(limits_cgroup_memory(root) == UINT64_MAX);
-    assert_int_equal(limits_cgroup_cpus(root), INT_MAX);
+    assert_true(limits_cgroup_memory(dir) == UINT64_MAX);
+    assert_int_equal(limits_cgroup_cpus(dir), INT_MAX);
     put("proc/self/mountinfo", OTHERS V2);
     put("proc/self/cgroup", "0::/user.slice\n");
-    assert_true(limits_cgroup_memory(root) == UINT64_MAX);
-    assert_int_equal(limits_cgroup_cpus(root), INT_MAX);
+    assert_true(limits_cgroup_memory(dir) == UINT64_MAX);
+    assert_int_equal(limits_cgroup_cpus(dir), INT_MAX);
 }
 
 static void the_least_of_v2_groups_up_to_the_top_counts(void **s)
@@ -76,18 +59,18 @@ static void the_least_of_v2_groups_up_to_the_top_counts(void **s)
     put("proc/self/cgroup", "0::/slurm/job_7/step_0\n");
     put("sys/fs/cgroup/slurm/job_7/step_0/memory.max", "max\n");
     put("sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n");
-    assert_true(limits_cgroup_memory(root) == UINT64_MAX);
-    assert_int_equal(limits_cgroup_cpus(root), INT_MAX);
+    assert_true(limits_cgroup_memory(dir) == UINT64_MAX);
+    assert_int_equal(limits_cgroup_cpus(dir), INT_MAX);
     put("sys/fs/cgroup/slurm/job_7/memory.max", "4294967296\n");
     put("sys/fs/cgroup/slurm/job_7/cpu.max", "250000 100000\n");
     put("sys/fs/cgroup/slurm/memory.max", "8589934592\n");
     put("sys/fs/cgroup/slurm/cpu.max", "800000 100000\n");
-    assert_true(limits_cgroup_memory(root) == 4294967296);
-    assert_int_equal(limits_cgroup_cpus(root), 3);
+    assert_true(limits_cgroup_memory(dir) == 4294967296);
+    assert_int_equal(limits_cgroup_cpus(dir), 3);
     put("sys/fs/cgroup/slurm/memory.high", "1073741824\n");
     put("sys/fs/cgroup/slurm/cpu.max", "10000 100000\n");
-    assert_true(limits_cgroup_memory(root) == 1073741824);
-    assert_int_equal(limits_cgroup_cpus(root), 1);
+    assert_true(limits_cgroup_memory(dir) == 1073741824);
+    assert_int_equal(limits_cgroup_cpus(dir), 1);
 }
 
 /* A container's own namespace: its group is the top. */
@@ -98,10 +81,10 @@ static void a_container_is_limited_by_the_top_of_its_mount(void **s)
     put("proc/self/cgroup", "0::/\n");
     put("sys/fs/cgroup/memory.max", "536870912\n");
     put("sys/fs/cgroup/cpu.max", "150000 100000\n");
-    assert_true(limits_cgroup_memory(root) == 536870912);
-    assert_int_equal(limits_cgroup_cpus(root), 2);
+    assert_true(limits_cgroup_memory(dir) == 536870912);
+    assert_int_equal(limits_cgroup_cpus(dir), 2);
     put("proc/self/cgroup", "0::/../outside\n");
-    assert_true(limits_cgroup_memory(root) == 536870912);
+    assert_true(limits_cgroup_memory(dir) == 536870912);
 }
 
 static void v1_hierarchies_are_found_by_their_controller(void **s)
@@ -117,10 +100,10 @@ static void v1_hierarchies_are_found_by_their_controller(void **s)
     put("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "-1\n");
     put("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_period_us", "100000\n");
     put("sys/fs/cgroup/cpuset/other/memory.limit_in_bytes", "5\n");
-    assert_true(limits_cgroup_memory(root) == 1000000000);
-    assert_int_equal(limits_cgroup_cpus(root), INT_MAX);
+    assert_true(limits_cgroup_memory(dir) == 1000000000);
+    assert_int_equal(limits_cgroup_cpus(dir), INT_MAX);
     put("sys/fs/cgroup/cpu,cpuacct/box/cpu.cfs_quota_us", "400001\n");
-    assert_int_equal(limits_cgroup_cpus(root), 5);
+    assert_int_equal(limits_cgroup_cpus(dir), 5);
 }
 
 /* Docker with v1: the group is named as the host does, and the mount shows that group as its top. */
@@ -131,11 +114,11 @@ static void a_mount_of_a_group_within_is_its_top(void **s)
     put("proc/self/cgroup", "4:memory:/docker/ab12\n");
     put("sys/fs/cgroup/memory/memory.limit_in_bytes", "2000000000\n");
     put("sys/fs/cgroup/memory/sub/memory.limit_in_bytes", "1000000000\n");
-    assert_true(limits_cgroup_memory(root) == 2000000000);
+    assert_true(limits_cgroup_memory(dir) == 2000000000);
     put("proc/self/cgroup", "4:memory:/docker/ab12/sub\n");
-    assert_true(limits_cgroup_memory(root) == 1000000000);
+    assert_true(limits_cgroup_memory(dir) == 1000000000);
     put("proc/self/cgroup", "4:memory:/docker/ab123/sub\n");
-    assert_true(limits_cgroup_memory(root) == 2000000000);
+    assert_true(limits_cgroup_memory(dir) == 2000000000);
 }
 
 static void a_limit_of_the_shell_is_memory_too(void **s)
@@ -174,7 +157,7 @@ static void affinity_limits_processors(void **s)
 
 int main(void)
 {
-#define ON_FILES(test) cmocka_unit_test_setup_teardown(test, empty_root, remove_root)
+#define ON_FILES(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
     const struct CMUnitTest tests[] = {
         ON_FILES(no_groups_limit_nothing),
         ON_FILES(the_least_of_v2_groups_up_to_the_top_counts),

@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "base/lines.h"
+#include "tests/temp_folder.h"
 
-static char dir[64], plain[96], packed[96];
+static char plain[96], packed[96];
 
 static void put(const char *name, struct span bytes)
 {
@@ -52,9 +53,7 @@ static int make_files(void **s)
     struct buf all = {0}, joined = {0};
     char name[96];
 
-    (void)s;
-    strcpy(dir, "/tmp/quern-lines-XXXXXX");
-    if (!mkdtemp(dir))
+    if (make_dir(s) < 0)
         return -1;
     sprintf(plain, "%s/plain", dir);
     sprintf(packed, "%s/packed", dir);
@@ -77,15 +76,6 @@ static int make_files(void **s)
     buf_free(&all);
     buf_free(&joined);
     return 0;
-}
-
-static int remove_files(void **s)
-{
-    char cmd[96];
-
-    (void)s;
-    snprintf(cmd, sizeof cmd, "rm -r %s", dir);
-    return system(cmd);
 }
 
 /* What a block holds, in a form to compare. */
@@ -318,5 +308,5 @@ int main(void)
         cmocka_unit_test(long_lines_are_faults_with_their_place), cmocka_unit_test(ranges_share_the_lines),
         cmocka_unit_test(text_is_told_by_its_first_byte), cmocka_unit_test(another_file_is_not_gone_on_with),
     };
-    return cmocka_run_group_tests(tests, make_files, remove_files);
+    return cmocka_run_group_tests(tests, make_files, remove_dir);
 }

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/parquet_chunk.h"
+#include "tests/temp_folder.h"
 
 #define DATA "tests/data/parquet/"
 
@@ -338,7 +339,7 @@ static void what_cannot_be_is_refused_before_it_takes_memory(void **s)
 
 /* ---- writing ---- */
 
-static char dir[] = "/tmp/quern-parquet-XXXXXX", path[64];
+static char path[64];
 
 static int write_lines(struct span lines, size_t step, struct err *e)
 {
@@ -480,11 +481,10 @@ static void what_is_no_row_is_refused(void **s)
 
 static int setup(void **s)
 {
-    (void)s;
-    if (!mkdtemp(dir))
-        return -1;
+    int rc = make_dir(s);
+
     snprintf(path, sizeof path, "%s/x.parquet", dir);
-    return 0;
+    return rc;
 }
 
 /* The bounds of two texts; most NULL: there is no greatest. */

@@ -13,6 +13,7 @@
 #include "base/s3.h"
 #include "base/s3_sign.h"
 #include "base/sha256.h"
+#include "tests/temp_folder.h"
 
 /* The next field of a line up to `end`, which *p is moved behind. */
 static char *field(char **p, char end)
@@ -157,14 +158,11 @@ static void check_signer(const char *want)
 
 static void finds_credentials(void **state)
 {
-    char dir[] = "/tmp/quern-s3-XXXXXX", credentials[64], config[64];
+    const char *credentials = at("credentials"), *config = at("config");
 
     (void)state;
     if (!sha256_is_built())
         skip();
-    assert_non_null(mkdtemp(dir));
-    snprintf(credentials, sizeof credentials, "%s/credentials", dir);
-    snprintf(config, sizeof config, "%s/config", dir);
     write_text(credentials, "# keys\n[other]\naws_access_key_id = O\naws_secret_access_key=o\n\n"
                             "[default]\n  aws_access_key_id=D\naws_secret_access_key = d/d+\naws_session_token = T==\n; end\n");
     write_text(config, "[default]\nregion = eu-north-1\ns3 =\n  region = none\n[profile other]\nregion=sa-east-1\n"
@@ -183,9 +181,6 @@ static void finds_credentials(void **state)
     setenv("AWS_SECRET_ACCESS_KEY", "e", 1);
     check_signer("E us-east-1");
     unset_all();
-    remove(credentials);
-    remove(config);
-    remove(dir);
 }
 
 int main(void)
@@ -196,5 +191,5 @@ int main(void)
         cmocka_unit_test(finds_credentials),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -12,19 +12,10 @@
 
 #include <cmocka.h>
 
+#include "tests/sanitized.h"
 #include "tests/simt_device.h"
 #include "tests/simt_memory.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASAN 1
-#endif
-#endif
-#ifndef ASAN
-#define ASAN 0
-#endif
 #if defined(__clang__) /* checks no copies of structures, has no words for the other */
 enum { BOUNDS = 0, ALIGNMENT = 0 };
 #else

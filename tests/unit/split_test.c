@@ -162,7 +162,7 @@ static void runs_cut_as_scans(void **state)
 static void each_character_has_its_class(void **state)
 {
     enum { TOGETHER = 64 };
-    static char text[TOGETHER * 24];
+    static char text[TOGETHER * 5 * (1 + 4)];
 
     (void)state;
     for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k += 4) /* gpt2, o200k */

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/node.h"
 #include "base/rng.h"
+#include "tests/temp_folder.h"
 #include "tokenize/tasks/task.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
@@ -24,7 +25,6 @@
 #define DATA "tests/data/tasks/"
 enum { MAX_LENGTH = 96 };
 
-static char dir[64];
 static struct device *dev;
 static struct tokenizer *tokenizer;
 static struct err e;
@@ -37,23 +37,17 @@ static void ok(int rc)
 
 static int start(void **state)
 {
-    (void)state;
     log_init("tasks_test", LOG_ERROR);
-    snprintf(dir, sizeof dir, "/tmp/quern-tasks-XXXXXX");
-    if (!mkdtemp(dir) || device_open(&dev, "cpu", 2, &e) < 0)
+    if (make_dir(state) < 0 || device_open(&dev, "cpu", 2, &e) < 0)
         return -1;
     return tokenizer_open(&tokenizer, DATA "model/tokenizer.json", NULL, &e);
 }
 
 static int end(void **state)
 {
-    char cmd[128];
-
-    (void)state;
     tokenizer_close(tokenizer);
     device_close(dev);
-    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
-    return system(cmd);
+    return remove_dir(state);
 }
 
 static struct task *opened(const char *name)
@@ -248,17 +242,7 @@ static void samples_are_pythons(void **state)
     assert_int_equal(got[2], 81);
 }
 
-static void write_file(const char *name, const char *text)
-{
-    char path[128];
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
+static void write_file(const char *name, const char *text) { spew(at(name), text, strlen(text)); }
 
 /* Opens a task that has data {"q":"a b","c":["x","y"],"g":1} and {"q":"d","c":["z"],"g":0}, of these lines and the usual ones. */
 static int opens(const char *lines, int64_t shots, const char *bos)

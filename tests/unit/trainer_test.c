@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "indexed_dataset/idx_write.h"
+#include "tests/temp_folder.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
 #include "train/tensorboard.h"
@@ -23,7 +24,7 @@
 
 enum { MAX_STEPS = 32 };
 
-static char dir[64], prefix[96], store[96];
+static char prefix[96], store[96];
 static struct device *dev;
 static struct comm *group;
 static struct err e;
@@ -35,10 +36,8 @@ static int start(void **state)
     struct idx_writer *w;
     uint32_t ids[64], x = 1;
 
-    (void)state;
     log_init("trainer_test", LOG_ERROR);
-    snprintf(dir, sizeof dir, "/tmp/quern-tr-XXXXXX");
-    if (!mkdtemp(dir))
+    if (make_dir(state) < 0)
         return -1;
     snprintf(prefix, sizeof prefix, "%s/data", dir);
     snprintf(store, sizeof store, "%s/store", dir);
@@ -61,13 +60,9 @@ static int start(void **state)
 
 static int end(void **state)
 {
-    char cmd[128];
-
-    (void)state;
     comm_close(group);
     device_close(dev);
-    snprintf(cmd, sizeof cmd, "rm -rf '%s'", dir);
-    return system(cmd);
+    return remove_dir(state);
 }
 
 static void forget_checkpoints(void)

@@ -16,19 +16,9 @@
 #include "base/rng.h"
 #include "kernels/device.h"
 #include "kernels/hashes.h"
+#include "tests/sanitized.h"
 #include "tests/simt_device.h"
 #include "tests/twins.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TSAN 1
-#endif
-#endif
-#ifndef TSAN
-#define TSAN 0
-#endif
 
 /* ---- tests/simt.h ---- */
 

@@ -13,8 +13,8 @@
 
 static void put(struct buf *b, uint64_t v, int bytes)
 {
-    for (int i = 0; i < bytes; i++)
-        buf_putc(b, (char)(v >> 8 * i));
+    for (; bytes > 0; bytes--, v >>= 8)
+        buf_putc(b, (char)v);
 }
 
 /* What of an archive is written in 64 bits. */
