@@ -13,8 +13,8 @@
 #include "pipelines/answers.h"
 #include "pipelines/work.h"
 
-/* BATCH_BLOCK: larger blocks than a pipe's, as nobody waits for the first.  SETTLE: seconds for which a part that is through waits
- * for others, as a disk takes as long to make one of a few kilobytes last as hundreds. */
+/* BATCH_BLOCK: larger blocks than a pipe's, as nobody waits for the first.  SETTLE: seconds for which a part that is through
+ * waits for others, as a disk takes as long to make one of a few kilobytes last as hundreds. */
 enum { BATCH_BLOCK = 1 << 20, SETTLE = 2 };
 
 /* ---- files that grow ---- */

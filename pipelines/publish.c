@@ -61,8 +61,8 @@ static int put_lines(struct file_out *out, const char *path, struct err *e)
     return (int)n;
 }
 
-/* Makes `name` of the pieces one after the other, whole or not at all; a single one is linked, if it is what the name says.  Of many
- * in a folder the last one makes sure that all stay. */
+/* Makes `name` of the pieces one after the other, whole or not at all; a single one is linked, if it is what the name says.
+ * Of many in a folder the last one makes sure that all stay. */
 static int join(const char *name, const struct pieces *x, bool last, struct err *e)
 {
     bool lines = file_codec_by_name(name) == FILE_PARQUET;

@@ -203,11 +203,6 @@ void vocab_mark_added(struct vocab *v, uint32_t id)
     entry(v, id)->there = ADDED;
 }
 
-bool vocab_is_there(const struct vocab *v, uint32_t id)
-{
-    return id < v->n && entry(v, id)->there != HOLE;
-}
-
 bool vocab_is_added(const struct vocab *v, uint32_t id)
 {
     return id < v->n && entry(v, id)->there == ADDED;

@@ -52,7 +52,6 @@ int64_t vocab_find_own(const struct vocab *v, struct span s);
 bool vocab_is_joined(const struct vocab *v, uint32_t id, struct span left, struct span right);
 /* The same as vocab_find; fast where the id is the one given. */
 int64_t vocab_find_likely(const struct vocab *v, struct span s, uint32_t likely);
-bool vocab_is_there(const struct vocab *v, uint32_t id);
 /* The bytes of an id; p is NULL for a hole. */
 struct span vocab_get(const struct vocab *v, uint32_t id);
 void vocab_free(struct vocab *v);
