@@ -164,7 +164,7 @@ static int read_chars(struct tokenizer *t, const struct node *m, struct err *e)
     TRY(bpe_begin(&t->bpe, merges ? (uint32_t)merges->count : 0, e));
     TRY(read_merges(t, merges, false, c->prefix ? strlen(c->prefix) : 0, e));
     if (!c->prefix && !c->suffix && !t->whole_first) {
-        bool all = c->byte_fallback && chars_has_all_bytes(c->byte_id);
+        bool all = c->byte_fallback && chars_has_all_bytes(c->byte_id, &t->vocab);
         /* A character that leaves nothing behind lets its neighbours join. */
         bool at_marks = vocab_find(&t->vocab, span_of(SPACE_MARK)) >= 0 && (all || c->unknown >= 0);
         r->joins = all && (t->later || !bpe_uses(&t->bpe, c->byte_id, 256));

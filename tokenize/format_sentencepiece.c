@@ -359,7 +359,7 @@ static int make(struct tokenizer *t, struct spm *m, struct span file, struct err
     if (m->byte_fallback) {
         int64_t bytes[256];
         chars_set_bytes(bytes, &t->vocab);
-        if (!chars_has_all_bytes(bytes))
+        if (!chars_has_all_bytes(bytes, NULL))
             return err_set(e, ERR_FORMAT, "byte_fallback wants a piece for each byte, <0x00> to <0xFF>");
     }
     return m->model_type == UNIGRAM ? make_unigram(t, m, e) : make_bpe(t, m, e);

@@ -21,11 +21,13 @@ void chars_set_bytes(int64_t byte_id[256], const struct vocab *v)
     }
 }
 
-bool chars_has_all_bytes(const int64_t byte_id[256])
+bool chars_has_all_bytes(const int64_t byte_id[256], const struct vocab *or_chars)
 {
-    for (int i = 0; i < 256; i++)
-        if (byte_id[i] < 0)
+    for (int i = 0; i < 256; i++) {
+        char c = (char)i;
+        if (byte_id[i] < 0 && (i >= 128 || !or_chars || vocab_find(or_chars, (struct span){&c, 1}) < 0))
             return false;
+    }
     return true;
 }
 

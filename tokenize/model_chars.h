@@ -31,9 +31,10 @@ struct chars {
     uint32_t *bmp; /* symbols of the characters below U+10000 */
 };
 
-/* Finds the tokens of bytes. */
+/* Finds the tokens of bytes; and whether each has one, or needs none: of or_chars (or NULL) a character of ASCII may be a token,
+ * as Gemma's files have the tab in the place of <0x09>. */
 void chars_set_bytes(int64_t byte_id[256], const struct vocab *v);
-bool chars_has_all_bytes(const int64_t byte_id[256]);
+bool chars_has_all_bytes(const int64_t byte_id[256], const struct vocab *or_chars);
 /* SentencePiece: symbols of the pieces that text is made of, which are all different and of at most CHARS_PIECE_MAX bytes; and,
  * if they are to be joined, pairs of b.  ERR_LIMIT (tries), ERR_NOMEM. */
 enum { CHARS_PIECE_MAX = 1024 }; /* pairs of a piece are as many as its characters, their search quadratic */

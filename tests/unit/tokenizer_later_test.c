@@ -240,9 +240,57 @@ static void what_a_merge_lacks_is_told_at_once(void **state)
     free(m);
 }
 
+/* Characters with tokens for bytes behind them; of a tab as Gemma's files have it, in the place of <0x09>, or beside it. */
+static struct tokenizer *open_chars(bool beside, struct err *e)
+{
+    static const char *const tokens[] = {"\\t", "\xe2\x96\x81", "a", "b", "c", "ab", "\xe2\x96\x81""a",
+                                         "\xe2\x96\x81""ab", "bc", "cc"};
+    static const char merges[] = "[\"a b\",\"\xe2\x96\x81 a\",\"\xe2\x96\x81""a b\",\"b c\",\"c c\"]";
+    struct tokenizer *t = NULL;
+    struct buf json = {0};
+    int id = 1;
+
+    buf_puts(&json, "{\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,\"unk_token\":\"<unk>\",\"fuse_unk\":true,"
+                    "\"vocab\":{\"<unk>\":0");
+    for (int b = 0; b < 256; b++)
+        if (b != '\t')
+            buf_printf(&json, ",\"<0x%02X>\":%d", (unsigned)b, id++);
+    for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
+        buf_printf(&json, ",\"%s\":%d", tokens[i], id++);
+    if (beside)
+        buf_printf(&json, ",\"<0x09>\":%d", id);
+    buf_printf(&json, "},\"merges\":%s},\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
+               "\"content\":\"\xe2\x96\x81\"}}", merges);
+    if (tokenizer_open_json(&t, "chars", buf_span(&json), NULL, e) < 0)
+        fail_msg("%s", e->msg);
+    buf_free(&json);
+    return t;
+}
+
+/* A byte without a token is no reason to take all of a text for one word where its character has one. */
+static void a_tab_may_stand_for_its_byte(void **state)
+{
+    static const char *const pieces[] = {"\t", " ", "a", "b", "c", "\xc3\xa9", "\xf0\x9f\x98\x80", "z", "\n"};
+    struct err e;
+    struct tokenizer *t = open_chars(false, &e), *beside = open_chars(true, &e);
+
+    (void)state;
+    assert_true(t->rules->joins && beside->rules->joins);
+    for (int i = 0; i < 1000; i++) {
+        struct buf text = {0};
+        for (uint32_t n = 1 + below(i % 10 ? 40 : 900); n--;)
+            buf_puts(&text, pieces[below(sizeof pieces / sizeof *pieces)]);
+        same_ids(t, beside, buf_span(&text));
+        buf_free(&text);
+    }
+    tokenizer_close(t);
+    tokenizer_close(beside);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tab_may_stand_for_its_byte),
         cmocka_unit_test(files_give_the_same_before_and_after),
         cmocka_unit_test(merges_wait_in_any_order),
         cmocka_unit_test(what_a_merge_lacks_is_told_at_once),
