@@ -77,7 +77,11 @@ for name, of, normalizer, pre in (
         ("XLM-R", "unigram", {"type": "Sequence", "normalizers": [charsmap, {"type": "Strip", "strip_left": False, "strip_right": True},
             {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": "\u2581"}]}, meta)):
     path = families[name] = f"{tmp}/{len(families)}.json"
-    json.dump({**json.load(open(f"{tmp}/{of}.json", encoding="utf-8")), "normalizer": normalizer, "pre_tokenizer": pre}, open(path, "w"))
+    whole = {**json.load(open(f"{tmp}/{of}.json", encoding="utf-8")), "normalizer": normalizer, "pre_tokenizer": pre}
+    if "Gemma" in name:  # whose files have the tab in the place of a token for its byte
+        vocab = whole["model"]["vocab"]
+        vocab["<none>" if "\t" in vocab else "\t"] = vocab.pop("<0x09>")
+    json.dump(whole, open(path, "w"))
 families.update(f.split("=", 1) for f in files)
 for name, path in families.items():
     if only not in name:
