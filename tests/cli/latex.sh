@@ -112,7 +112,7 @@ cp paper-0001.gz many/2001.2.gz
 printf '%%auto-ignore\nThis paper has been withdrawn.' | gzip >many/2001.3.gz
 printf 'x' >many/2001.4.pdf
 printf 'not gzip at all' >many/2001.5.gz
-tar -cf many.tar many
+tar --sort=name -cf many.tar many
 quern extract many.tar >m.jsonl 2>err --rejects r.jsonl
 equal 'an archive of e-prints, one of them bad' "$?" 1
 equal 'has a document for each' "$(sed 's/","url.*//' m.jsonl | tr '\n' ' ')" '{"id":"many.tar/many/2001.1.gz {"id":"many.tar/many/2001.2.gz '
