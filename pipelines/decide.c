@@ -33,8 +33,7 @@ static int commit_notes(const struct stage *st, struct note_file *in, struct fil
         struct verdict v = {0};
         struct span reply = {0}, note = buf_span(&in->note);
 
-        rc = in->rest.s ? st->ops->commit_long(st->state, note, &in->rest, &v, &reply, &a, e)
-                        : st->ops->commit(st->state, note, &v, &reply, &a, e);
+        rc = stage_commit(st, note, &in->rest, &v, &reply, &a, e);
         if (rc == 0 && !out && (v.drop || reply.p))
             rc = err_set(e, ERR_UNSUPPORTED, "stage %s answers before it has seen all", st->ops->name);
         if (rc == 0 && out)

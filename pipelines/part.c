@@ -227,19 +227,21 @@ static int open_input(struct runner *r, const struct node *state, struct err *e)
     return check_state(r, state, e);
 }
 
+/* What file[i] is called in the part of an input. */
+static void name_file(const struct runner *r, int i, int input, char path[4096])
+{
+    if (i < r->n_out)
+        work_docs(r->c->plan, r->pass->number, input, i, path);
+    else
+        work_part(r->c->plan, r->pass->number, input, &r->file[i] == r->notes ? WORK_NOTES : WORK_REJECTS, path);
+}
+
 static int open_files(struct runner *r, const struct node *state, struct err *e)
 {
-    const struct plan *p = r->c->plan;
-    int pass = r->pass->number;
-
-    for (int i = 0; i < r->n_out; i++)
-        work_docs(p, pass, r->input, i, r->file[i].g.path);
-    if (r->notes)
-        work_part(p, pass, r->input, WORK_NOTES, r->notes->g.path);
-    if (r->rejects)
-        work_part(p, pass, r->input, WORK_REJECTS, r->rejects->g.path);
-    for (int i = 0; i < r->n_files; i++)
+    for (int i = 0; i < r->n_files; i++) {
+        name_file(r, i, r->input, r->file[i].g.path);
         TRY(grow_open(&r->file[i].g, (uint64_t)node_int(state, r->file[i].key, 0), e));
+    }
     return 0;
 }
 
@@ -369,16 +371,16 @@ static int end(struct runner *r, struct err *e)
 /* What the parts that have ended wrote is made to last: of one its files, for several all that the disk has not written yet. */
 static int sync_ended(const struct runner *r, struct err *e)
 {
-    const struct plan *p = r->c->plan;
-    const int pass = r->pass->number, input = r->ended[0];
     char path[4096];
 
-    work_part(p, pass, input, WORK_ENDED, path);
+    work_part(r->c->plan, r->pass->number, r->ended[0], WORK_ENDED, path);
     if (r->n_ended > 1)
         return file_sync_disk(path, e);
     TRY(file_sync_path(path, e));
-    for (int i = 0; i < r->n_files; i++)
-        TRY(file_sync_path(r->file[i].g.path, e));
+    for (int i = 0; i < r->n_files; i++) {
+        name_file(r, i, r->ended[0], path);
+        TRY(file_sync_path(path, e));
+    }
     return 0;
 }
 

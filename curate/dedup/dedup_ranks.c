@@ -269,8 +269,7 @@ static int take_for_stage(struct sharded *s, bool own, uint64_t number, struct s
     struct span reply;
 
     if (own)
-        TRY(rest ? s->inner.ops->commit_long(s->inner.state, note, rest, &v, &reply, a, e)
-                 : s->inner.ops->commit(s->inner.state, note, &v, &reply, a, e));
+        TRY(stage_commit(&s->inner, note, rest, &v, &reply, a, e));
     else
         TRY(s->fuzzy ? dedup_fuzzy_outside(s->inner.state, note, rest, a, e) : dedup_exact_outside(s->inner.state, note, e));
     return s->fuzzy ? spill_put(&s->numbers, &number, sizeof number, e) : 0;

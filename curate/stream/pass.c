@@ -262,16 +262,13 @@ static int enter(struct worker *w, struct gate *g)
 
 static int commit_one(struct worker *w, const struct stage *st, struct slot *s, struct err *e)
 {
-    if (!s->rest.s)
-        return st->ops->commit(st->state, s->note, &s->v, &s->reply, &w->block.arena, e);
-    TRY(st->ops->commit_long(st->state, s->note, &s->rest, &s->v, &s->reply, &w->block.arena, e));
+    TRY(stage_commit(st, s->note, &s->rest, &s->v, &s->reply, &w->block.arena, e));
     return spill_part_done(&s->rest, e);
 }
 
 /* Stage k, in input order. */
 static int commit(struct worker *w, int k, struct err *e)
 {
-
     TRY(enter(w, &w->pass->stage_gate[k]));
     for (int i = 0; i < w->block.n; i++) {
         struct slot *s = &w->slot[i];

@@ -104,4 +104,12 @@ struct stage {
     const struct stage_ops *ops;
     void *state;
 };
+
+/* Commits a note, or its head where there is a rest (s not NULL). */
+static inline int stage_commit(const struct stage *s, struct span note, const struct spill_part *rest, struct verdict *v,
+                               struct span *reply, struct arena *a, struct err *e)
+{
+    return rest && rest->s ? s->ops->commit_long(s->state, note, rest, v, reply, a, e)
+                           : s->ops->commit(s->state, note, v, reply, a, e);
+}
 #endif
