@@ -148,32 +148,43 @@ template <typename SOURCE, enum fp8 TO> static __global__ void __launch_bounds__
 
 /* ---- by blocks ---- */
 
-static __device__ __forceinline__ float largest_of(const pack &x) { return __uint_as_float(larger(0, x)); }
-static __device__ __forceinline__ float inverse(float scale) { return 1 / scale; }
-
-/* The largest of a square's rows, or of all of it, for the eight rows of this thread; `of` is what the threads found in their own
- * columns.  all: CUDA_WARPS floats, for squares. */
-template <bool SQUARES> static __device__ __forceinline__ void across_columns(float of[PACK], float *all)
+/* The larger of each half of two words.  Bits of |x| in bf16 are as large as x is, and those of NaN larger than any number's. */
+static __device__ __forceinline__ uint32_t larger_halves(uint32_t a, uint32_t b)
 {
+#if defined(SIMT)
+    uint32_t low = (a & 0xffff) > (b & 0xffff) ? a : b, high = a > b ? a : b;
+    return (high & 0xffff0000u) | (low & 0xffff);
+#else
+    return __vmaxu2(a, b);
+#endif
+}
+
+enum { LINE = SIDE + 8 }; /* so that 16 threads that write beside one another meet no common bank */
+/* The largest of a square's rows and columns, as the UNITS threads that share one have found them: bits of bf16. */
+struct alignas(16) block_parts {
+    uint16_t of_row[UNITS][LINE], of_col[UNITS][LINE];
+};
+
+/* Puts what a thread found in its eight rows and columns to its places among the parts. */
+static __device__ __forceinline__ void put_parts(struct block_parts *part, const stored<DTYPE_BF16> x[PACK], int i, int j)
+{
+    uint4 of_col = {}, of_row;
+    uint32_t row[PACK];
+
 #pragma unroll
-    for (int k = 0; k < PACK; k++)
-#pragma unroll
-        for (int o = UNITS / 2; o; o /= 2)
-            of[k] = max_or_nan(of[k], __shfl_xor_sync(~0u, of[k], o));
-    if constexpr (SQUARES) {
-#pragma unroll
-        for (int k = 1; k < PACK; k++)
-            of[0] = max_or_nan(of[0], of[k]);
-        of[0] = max_or_nan(of[0], __shfl_xor_sync(~0u, of[0], UNITS));
-        if (threadIdx.x % 32 == 0)
-            all[threadIdx.x / 32] = of[0];
-        __syncthreads();
-        for (int k = 0; k < CUDA_WARPS; k++)
-            of[0] = max_or_nan(of[0], all[k]);
-#pragma unroll
-        for (int k = 1; k < PACK; k++)
-            of[k] = of[0];
+    for (int k = 0; k < PACK; k++) {
+        const uint32_t sign = 0x80008000u;
+        uint4 a = {x[k].w[0].x & ~sign, x[k].w[0].y & ~sign, x[k].w[0].z & ~sign, x[k].w[0].w & ~sign};
+        of_col.x = larger_halves(of_col.x, a.x), of_col.y = larger_halves(of_col.y, a.y);
+        of_col.z = larger_halves(of_col.z, a.z), of_col.w = larger_halves(of_col.w, a.w);
+        row[k] = larger_halves(larger_halves(a.x, a.y), larger_halves(a.z, a.w));
     }
+#pragma unroll
+    for (int k = 0; k < PACK; k += 2)
+        row[k] = larger_halves(__byte_perm(row[k], row[k + 1], 0x5410), __byte_perm(row[k], row[k + 1], 0x7632));
+    of_row.x = row[0], of_row.y = row[2], of_row.z = row[4], of_row.w = row[6];
+    *(uint4 *)&part->of_row[j][8 * i] = of_row;
+    *(uint4 *)&part->of_col[i][8 * j] = of_col;
 }
 
 /* 1 / scale of line i of n (rows of y, or of yt), of a matrix whose k is `inside` and whose block of it is `block`. */
@@ -185,79 +196,106 @@ static __device__ __forceinline__ void put_inverse(float *inv, int64_t n, int64_
 
     if constexpr (SQUARES) {
         for (int64_t k = block; i % SIDE == 0 && k < (block == blocks - 1 ? ld : block + 1); k++)
-            inv[i / SIDE * ld + k] = k == block ? inverse(scale) : 0;
+            inv[i / SIDE * ld + k] = k == block ? 1 / scale : 0;
     } else if (i < ld) {
-        inv[block * ld + i] = i < n ? inverse(scale) : 0;
+        inv[block * ld + i] = i < n ? 1 / scale : 0;
     }
 }
 
+/* The largest of a row (the first threads of a block) or a column (the others), of squares that of all. */
+template <bool SQUARES> static __device__ __forceinline__ uint32_t largest_of(const struct block_parts *part, uint32_t *all)
+{
+    int line = (int)threadIdx.x % SIDE;
+    const uint16_t *of = threadIdx.x < SIDE ? &part->of_row[0][line] : &part->of_col[0][line];
+    uint32_t most = 0;
+
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+        most = of[u * LINE] > most ? of[u * LINE] : most;
+    if constexpr (SQUARES) {
+#pragma unroll
+        for (int o = 16; o; o /= 2) {
+            uint32_t other = __shfl_xor_sync(~0u, most, o);
+            most = other > most ? other : most;
+        }
+        if (threadIdx.x % 32 == 0)
+            all[threadIdx.x / 32] = most;
+        __syncthreads();
+        for (int k = 0; k < CUDA_WARPS; k++)
+            most = all[k] > most ? all[k] : most;
+    }
+    return most;
+}
+
 struct blocks_call : fp8_blocks {
-    uint32_t bits; /* fp8_block_bits: no register is left for a choice */
+    uint32_t bits; /* fp8_block_bits */
 };
 
-/* A block has a square of 128 by 128, a thread 8 columns of 8 rows, which it keeps in registers: largest values first, of rows by
- * shuffles among the 16 threads that share them, of columns through shared memory; then the bytes of y, and those of yt, turned
- * in the square. */
-template <enum fp8 TO, bool SQUARES> static __global__ void __launch_bounds__(CUDA_BLOCK, SQUARES ? 1 : 2)
+/* A block has a square of 128 by 128, a thread 8 columns of 8 rows, which it keeps as they lie in memory: largest values of rows
+ * and columns first, of which each thread then makes one scale; the bytes of y, and those of yt, turned in the square. */
+template <enum fp8 TO, bool SQUARES> static __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_ARCH >= 890 ? 3 : 2)
     blocks_kernel(struct blocks_call p, float *sums)
 {
-    __shared__ uint64_t square[SIDE * UNITS];
-    __shared__ float most[SIDE], all[CUDA_WARPS];
+    __shared__ union {
+        struct block_parts part;
+        uint64_t square[SIDE * UNITS];
+    } at;
+    alignas(16) __shared__ float scales[2][SIDE]; /* of rows, of columns */
+    __shared__ uint32_t all[CUDA_WARPS];
     int64_t squares = (p.cols + SIDE - 1) / SIDE, r0 = blockIdx.x / squares * SIDE, c0 = blockIdx.x % squares * SIDE;
-    int j = (int)threadIdx.x % UNITS, i = (int)threadIdx.x / UNITS, c = (int)threadIdx.x;
-    int64_t col = c0 + 8 * j, left = p.cols - col;
-    bool whole = r0 + SIDE <= p.rows && c0 + SIDE <= p.cols && p.cols % PACK == 0 && (uintptr_t)p.x % 16 == 0;
-    float *of = (float *)square, of_row[PACK];
-    pack x[PACK], of_col = {}, sum = {};
+    int j = (int)threadIdx.x % UNITS, i = (int)threadIdx.x / UNITS, line = (int)threadIdx.x % SIDE;
+    int64_t col = c0 + 8 * j, left = p.cols - col, r = r0 + 8 * i, first = r * p.cols + col;
+    bool packed = p.cols % PACK == 0 && (uintptr_t)p.x % 16 == 0;
+    bool whole = packed && r0 + SIDE <= p.rows && c0 + SIDE <= p.cols && (uintptr_t)p.y % 8 == 0;
+    stored<DTYPE_BF16> x[PACK];
+    pack sum = {};
+    float scale;
 
 #pragma unroll
-    for (int k = 0; k < PACK; k++) {
-        int64_t r = r0 + 8 * i + k;
-        x[k] = whole ? source_get<DTYPE_BF16, true>(p.x, r * p.cols + col, left)
-                     : source_get<DTYPE_BF16, false>(p.x, r * p.cols + col, r < p.rows ? left : 0);
-        of_row[k] = largest_of(x[k]);
-#pragma unroll
-        for (int q = 0; q < PACK; q++) {
-            of_col.v[q] = max_or_nan(of_col.v[q], fabsf(x[k].v[q]));
-            sum.v[q] += x[k].v[q];
-        }
-    }
-    across_columns<SQUARES>(of_row, all);
-#pragma unroll
-    for (int k = 0; k < PACK; k++) {
-        int64_t r = r0 + 8 * i + k;
-        float scale = fp8_block_scale(fp8_max(TO), of_row[k], p.bits);
-        if (p.y && j == 0)
-            put_inverse<SQUARES>(p.inv, p.rows, p.cols, r, c0 / SIDE, scale);
-        if (p.y && r < p.rows)
-            put_eight(p.y, r * p.cols + col, left, fp8_eight<TO>(x[k], scale));
-    }
-    if (p.yt) {
-        if constexpr (!SQUARES) {
-            pack_put<DTYPE_F32>(of, i * SIDE + 8 * j, PACK, of_col);
-            __syncthreads();
-            for (int u = 1; u < UNITS && c < SIDE; u++)
-                of[c] = max_or_nan(of[c], of[u * SIDE + c]);
-        }
-        if (c < SIDE) {
-            float scale = fp8_block_scale(fp8_max(TO), SQUARES ? of_row[0] : of[c], p.bits);
-            most[c] = scale;
-            put_inverse<SQUARES>(p.inv_t, p.cols, p.yt_ld, c0 + c, r0 / SIDE, scale);
-        }
-        __syncthreads();
+    for (int k = 0; k < PACK; k++)
+        x[k] = stored_get<DTYPE_BF16>(p.x, first + k * p.cols, whole || r + k < p.rows ? left : 0, packed);
+    put_parts(&at.part, x, i, j);
+    __syncthreads();
+    scale = fp8_block_scale(fp8_max(TO), __uint_as_float(largest_of<SQUARES>(&at.part, all) << 16), p.bits);
+    scales[threadIdx.x / SIDE][line] = scale;
+    if (threadIdx.x < SIDE && p.y)
+        put_inverse<SQUARES>(p.inv, p.rows, p.cols, r0 + line, c0 / SIDE, scale);
+    if (threadIdx.x >= SIDE && p.yt)
+        put_inverse<SQUARES>(p.inv_t, p.cols, p.yt_ld, c0 + line, r0 / SIDE, scale);
+    __syncthreads();
+    if (p.y)
 #pragma unroll
         for (int k = 0; k < PACK; k++) {
+            uint64_t bytes = fp8_eight<TO>(stored_pack(x[k]), scales[0][8 * i + k]);
+            if (whole)
+                *(uint64_t *)(p.y + first + k * p.cols) = bytes;
+            else if (r + k < p.rows)
+                put_eight(p.y, first + k * p.cols, left, bytes);
+        }
+    if (sums)
+#pragma unroll
+        for (int k = 0; k < PACK; k++) {
+            pack add = stored_pack(x[k]);
+#pragma unroll
+            for (int q = 0; q < PACK; q++)
+                sum.v[q] += add.v[q];
+        }
+    if (p.yt) {
+        pack by = pack_get<DTYPE_F32>(scales[1], 8 * j, PACK);
+#pragma unroll
+        for (int k = 0; k < PACK; k++) {
+            pack v = stored_pack(x[k]);
             uint64_t bytes = 0;
 #pragma unroll
             for (int q = 0; q < PACK; q += 2)
-                bytes |= (uint64_t)fp8_pair<TO>(x[k].v[q] * most[8 * j + q], x[k].v[q + 1] * most[8 * j + q + 1]) << 8 * q;
-            square[square_at(8 * i + k, j)] = bytes;
+                bytes |= (uint64_t)fp8_pair<TO>(v.v[q] * by.v[q], v.v[q + 1] * by.v[q + 1]) << 8 * q;
+            at.square[square_at(8 * i + k, j)] = bytes;
         }
         __syncthreads();
-        square_turn(square, p.yt, r0, c0, p.cols, p.yt_ld);
+        square_turn(at.square, p.yt, r0, c0, p.cols, p.yt_ld);
     }
     if (sums)
-        column_sums(of, sums + blockIdx.x / squares * p.cols, sum, i, j, c0, p.cols);
+        column_sums((float *)at.square, sums + blockIdx.x / squares * p.cols, sum, i, j, c0, p.cols);
 }
 
 /* A thread a tensor: there are few, and their histories short. */

@@ -47,8 +47,6 @@ static enum fp8_way way_of(const struct model *m, int64_t layer, enum fp8_input 
     bool gathered = m->part.sequence && input != FP8_ACT;
     bool normed = model_pre_norm(&m->config) && m->config.parallel != PARALLEL_NORM; /* by a norm that makes it for one weight */
 
-    if (by_blocks(m)) /* transposed it has other blocks */
-        return FP8_AGAIN;
     if (m->config.lora_rank) /* no gradient takes it transposed, and adapters take it in bf16 */
         return FP8_AGAIN;
     if (input == FP8_ATT)
@@ -264,7 +262,7 @@ size_t model_fp8_kept(const struct model *m, int64_t layer, enum fp8_input input
 
     if (weight < 0 || m->fp8->way[weight] == FP8_AGAIN)
         return 0;
-    return (size_t)(m->b * m->t * model_fp8_param(m, weight)->shape[1]);
+    return (size_t)(model_fp8_rows(m, m->b * m->t) * model_fp8_row(m, model_fp8_param(m, weight)->shape[1]));
 }
 
 bool model_fp8_made(const struct model *m, int64_t layer, enum fp8_input input)
@@ -372,7 +370,7 @@ static int convert(struct model *m, int weight, int which, const struct fp8_quan
 /* Inputs of several micro-batches may wait for backward, each with a scale of its own. */
 static bool scale_kept(const struct model *m)
 {
-    return own_scales(m) && m->run.slots > 1;
+    return own_scales(m) && !by_blocks(m) && m->run.slots > 1;
 }
 
 /* An input, bf16 at x, to buf[0] and to where it is kept. */
@@ -415,11 +413,13 @@ static struct operand in_buffer(const struct model *m, int weight, int which, ui
     return (struct operand){y, row_of(m->fp8, weight, which) + FP8_INVERSE, FP8_OF_TENSOR};
 }
 
-/* An input that was kept transposed. */
-static struct operand kept_input(const struct model *m, int weight)
+/* An input of `in` channels that was kept transposed, rows of ld. */
+static struct operand kept_input(const struct model *m, int weight, int64_t in, int64_t ld)
 {
     const struct fp8_kept *k = kept(m, weight);
 
+    if (by_blocks(m))
+        return in_buffer(m, weight, FP8_INPUT, k->yt, in, ld);
     return (struct operand){k->yt, scale_kept(m) ? k->inverse : row_of(m->fp8, weight, FP8_INPUT) + FP8_INVERSE, FP8_OF_TENSOR};
 }
 
@@ -492,7 +492,7 @@ int pass_fp8_backward(struct model *m, struct matmul *weight_mm, struct matmul *
     if (weight_mm) {
         weight_mm->k = sums;
         multiply(m, weight_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[1], out, sums),
-                 again ? in_buffer(m, weight, FP8_INPUT, buf[2], in, sums) : kept_input(m, weight));
+                 again ? in_buffer(m, weight, FP8_INPUT, buf[2], in, sums) : kept_input(m, weight, in, sums));
     }
     multiply(m, input_mm, format, in_buffer(m, weight, FP8_GRADIENT, buf[0], rows, out), w);
     return 0;

@@ -13,7 +13,6 @@
  * are kept in bf16 and converted again.  With adapters (lora.h) all inputs are kept in bf16, which those multiply, and alone: the
  * weights have no gradients.  Each expert has scales of its own, for the rows that it gets.  Embeddings, norms, attention,
  * routers, adapters and the output layer are as without FP8.
- * By blocks all inputs are kept in bf16 and converted again, transposed, by blocks of tokens.
  */
 #ifndef TRAIN_MODEL_FP8_H
 #define TRAIN_MODEL_FP8_H
@@ -54,7 +53,7 @@ enum fp8_way {
 };
 enum fp8_input { FP8_LN1, FP8_ATT, FP8_LN2, FP8_ACT, FP8_INPUTS }; /* of a layer */
 struct fp8_kept {
-    uint8_t *yt;    /* (width, n) */
+    uint8_t *yt;    /* (width, model_fp8_rows(n)), by blocks with 1 / scale behind */
     float *inverse; /* its scale's; used where several micro-batches have each their own */
 };
 

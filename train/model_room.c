@@ -432,7 +432,7 @@ void model_room(struct model *m, struct carves *k)
     if (!m->dense.trained)
         m->back.unused = carve(c, 2 * (h > mc->head_dim ? h : mc->head_dim), sizeof(float));
     /* The first for inputs and gradients; gradients transposed; inputs that are converted again. */
-    copies = mc->lora_rank ? 1 : 2 + (m->part.sequence || mc->experts || mc->value_gate || m->run.fp8.recipe == FP8_BLOCKWISE);
+    copies = mc->lora_rank ? 1 : 2 + (m->part.sequence || mc->experts || mc->value_gate);
     for (int i = 0; m->fp8 && i < copies; i++)
         m->fp8->buf[i] = carve(c, model_fp8_rows(m, n) * model_fp8_row(m, m->fp8->wide), 1);
 }
