@@ -52,7 +52,8 @@ static struct plan_share share_of(const struct train_config *c, const struct sha
         .model = &c->model, .b = c->micro_batch, .t = c->model.seq, .layers = s->layers, .context = c->layout.context,
         .tensor = c->layout.tensor, .expert = c->layout.expert, .sequence = c->layout.sequence,
         .head = s->stage == c->layout.pipe - 1, .embeds = s->stage == 0, .bf16 = c->bf16, .fp8 = c->fp8.format != 0,
-        .full = c->recompute == RECOMPUTE_FULL, .selective = c->recompute == RECOMPUTE_SELECTIVE,
+        .recipe = c->fp8.recipe, .full = c->recompute == RECOMPUTE_FULL,
+        .selective = c->recompute == RECOMPUTE_SELECTIVE,
     };
 }
 

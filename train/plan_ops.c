@@ -4,8 +4,9 @@
 #include <string.h>
 
 /* An op bound by memory: of each element in bf16 (of fp32 twice that) the bytes that have to come from or go to memory, and more
- * for each of k; the share of a copy's rate that it reaches; the bytes that its kernel accesses on its hot path, caches
- * included, by which kernels/sass.inc says how many instructions that is.  kernel NULL: not counted. */
+ * for each of k; the share of a copy's rate that it reaches (a product: of what the largest of its type do); the bytes that its
+ * kernel accesses on its hot path, caches included, by which kernels/sass.inc says how many instructions that is.  kernel NULL:
+ * not counted. */
 struct row {
     const char *name;
     double bytes, bytes_k, reach, accessed;
@@ -13,12 +14,14 @@ struct row {
 };
 
 /* Shares are those that an H200 measured, of norms and rows at the widths of GPT-2 1.5B and Llama 7B; those called STREAMS were
- * not measured. */
+ * not measured.  Products by blocks have two rows, for cuBLASLt's kernels of either kind reach other shares. */
 #define STREAMS 0.8
 static const struct row rows[PLAN_OPS] = {
     [PLAN_COPY] = {"copy", 2, 0, 1, 0, NULL, NULL},
     [PLAN_PRODUCT] = {"product", 0, 0, 1, 0, NULL, NULL},
     [PLAN_PRODUCT_FP8] = {"product in FP8", 0, 0, 1, 0, NULL, NULL},
+    [PLAN_PRODUCT_BLOCKS] = {"product in FP8 by blocks", 0, 0, 0.88, 0, NULL, NULL},
+    [PLAN_WEIGHT_BLOCKS] = {"weight gradient, blocks", 0, 0, 0.68, 0, NULL, NULL},
     [PLAN_ATTENTION] = {"attention", 0, 0, 1, 0, NULL, NULL},
     [PLAN_ATTENTION_BACK] = {"attention backward", 0, 0, 1, 0, NULL, NULL},
     [PLAN_NORM] = {"layer norm", 8, 0, 0.81, 12, "norm.cu", "row_kernel<false, false, 8>"},
@@ -37,8 +40,11 @@ static const struct row rows[PLAN_OPS] = {
     [PLAN_SWIGLU_FP8] = {"SwiGLU to FP8", 6, 0, STREAMS, 5, "fp8.cu", "quantize_kernel<activated<silu, true, false>, e4m3>"},
     [PLAN_SWIGLU_BACK_FP8] = {"SwiGLU backward to FP8", 5, 0, STREAMS, 7, "fp8.cu",
                               "quantize_kernel<activated<silu, true, true>, e5m2>"},
-    [PLAN_FP8] = {"to FP8", 4, 0, STREAMS, 3, "fp8.cu", "quantize_kernel<plain<bf16>, e5m2>"},
+    [PLAN_FP8] = {"to FP8", 4, -1, STREAMS, 3, "fp8.cu", "quantize_kernel<plain<bf16>, e5m2>"},
+    [PLAN_FP8_BLOCKS] = {"to FP8 by blocks", 4, -1, 0.63, 0, NULL, NULL},
+    [PLAN_AMAX] = {"largest value", 2, 0, 0.84, 2, "fp8.cu", "amax_kernel<bf16>"},
     [PLAN_GELU] = {"GELU", 4, 0, STREAMS, 4, "act.cu", "fwd_kernel<bf16, gelu_tanh>"},
+    [PLAN_GELU_BACK] = {"GELU backward", 6, 0, STREAMS, 6, "act.cu", "bwd_kernel<bf16, gelu_tanh>"},
     [PLAN_XENT] = {"cross-entropy", 4, 0, 0.75, 6, "xent.cu", "whole_kernel<bf16>"},
     [PLAN_EMBEDDING] = {"embedding", 4, 0, 0.69, 6, "embedding.cu", "fwd_kernel<bf16>"},
     [PLAN_EMBEDDING_BACK] = {"embedding backward", 10, 0, 0.45, 0, NULL, NULL},
@@ -49,6 +55,12 @@ static const struct row rows[PLAN_OPS] = {
     [PLAN_ADAMW] = {"AdamW", 30, 0, 0.84, 30, "update.cu", "update_kernel<adamw, false>"},
     [PLAN_ORTHOGONAL] = {"Newton-Schulz product", 0, 0, 1, 0, NULL, NULL},
 };
+
+static bool product_in_fp8(enum plan_op op)
+{
+    return op == PLAN_PRODUCT_FP8 || op == PLAN_PRODUCT_BLOCKS || op == PLAN_WEIGHT_BLOCKS;
+}
+
 /* Those whose numbers are fp32 whatever the model computes in. */
 static bool of_its_own(enum plan_op op)
 {
@@ -167,7 +179,7 @@ static double attention_reach(const struct plan_rates *r, const struct plan_dims
 
 static double flops_seconds(const struct plan_rates *r, enum plan_op op, const struct plan_dims *d, bool bf16)
 {
-    enum plan_type type = op == PLAN_PRODUCT_FP8 && r->flops[PLAN_FP8_TYPE] > 0 ? PLAN_FP8_TYPE : bf16 ? PLAN_BF16 : PLAN_FP32;
+    enum plan_type type = product_in_fp8(op) && r->flops[PLAN_FP8_TYPE] > 0 ? PLAN_FP8_TYPE : bf16 ? PLAN_BF16 : PLAN_FP32;
     double heads = (double)(d->m * d->k * d->d), n = (double)d->n, keys = d->keys > 0 ? 2 * d->keys : n;
 
     if (op == PLAN_ATTENTION || op == PLAN_ATTENTION_BACK)
@@ -175,9 +187,9 @@ static double flops_seconds(const struct plan_rates *r, enum plan_op op, const s
                (r->flops[type] * attention_reach(r, d, op == PLAN_ATTENTION_BACK, bf16));
     if (op == PLAN_ORTHOGONAL)
         type = d->d == 2 ? PLAN_BF16 : PLAN_FP32;
-    else if (op != PLAN_PRODUCT && op != PLAN_PRODUCT_FP8)
+    else if (op != PLAN_PRODUCT && !product_in_fp8(op))
         return 0;
-    return 2.0 * (double)d->m * n * (double)d->k / (r->flops[type] * r->reach[type] * product_reach(r, d));
+    return 2.0 * (double)d->m * n * (double)d->k / (r->flops[type] * r->reach[type] * rows[op].reach * product_reach(r, d));
 }
 
 static double op_bytes(enum plan_op op, const struct plan_dims *d, bool bf16)
@@ -186,7 +198,7 @@ static double op_bytes(enum plan_op op, const struct plan_dims *d, bool bf16)
 
     if (op == PLAN_ATTENTION || op == PLAN_ATTENTION_BACK)
         return (op == PLAN_ATTENTION ? 2 : 4) * w * m * n * (double)((d->k + d->kv) * d->d);
-    if (op == PLAN_PRODUCT || op == PLAN_PRODUCT_FP8)
+    if (op == PLAN_PRODUCT || product_in_fp8(op))
         return (op == PLAN_PRODUCT ? w : 1) * k * (m + n) + (d->d ? (double)d->d : w) * m * n;
     if (op == PLAN_ORTHOGONAL)
         return (double)d->d * k * (m + n) + (double)d->kv * m * n;

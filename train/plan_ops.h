@@ -23,6 +23,8 @@ enum plan_op {
     PLAN_COPY,              /* m = 1, n bytes */
     PLAN_PRODUCT,           /* (m, n, k), in the model's type; d bytes an element of the result, 0: as many as it has */
     PLAN_PRODUCT_FP8,
+    PLAN_PRODUCT_BLOCKS,    /* in FP8 by blocks: one operand's of rows, the other's squares (kernels/fp8.h); */
+    PLAN_WEIGHT_BLOCKS,     /* both operands' of rows, as the gradient of a weight has them */
     PLAN_ATTENTION,         /* m sequences of n tokens, k heads of d; kv heads */
     PLAN_ATTENTION_BACK,
     PLAN_NORM,              /* m rows of n channels, and so all that follow */
@@ -30,8 +32,10 @@ enum plan_op {
     PLAN_ROPE, PLAN_SWIGLU, PLAN_SWIGLU_BACK, PLAN_BIAS_SUMS,
     PLAN_NORM_FP8, PLAN_RMS_FP8, /* into FP8, and turned */
     PLAN_GELU_FP8, PLAN_GELU_BACK_FP8, PLAN_SWIGLU_FP8, PLAN_SWIGLU_BACK_FP8,
-    PLAN_FP8,               /* to FP8, both ways */
-    PLAN_GELU, PLAN_XENT, PLAN_EMBEDDING, PLAN_EMBEDDING_BACK,
+    PLAN_FP8,               /* to FP8, both ways; k = 1: one way alone, as it is or transposed */
+    PLAN_FP8_BLOCKS,        /* the same by blocks */
+    PLAN_AMAX,              /* the largest value of m rows of n */
+    PLAN_GELU, PLAN_GELU_BACK, PLAN_XENT, PLAN_EMBEDDING, PLAN_EMBEDDING_BACK,
     PLAN_TAKE, PLAN_JOIN, PLAN_JOIN_BACK, /* m tokens of n channels, each with k experts */
     PLAN_SUMSQ, PLAN_ADAMW, /* m = 1, n parameters */
     PLAN_ORTHOGONAL,        /* (m, n, k) of Muon's iterations; d bytes of an operand's element, kv of the result's */
@@ -80,6 +84,7 @@ struct plan_share {
     bool sequence;   /* tensor ranks share rows of norms */
     bool head, embeds;
     bool bf16, fp8;
+    int recipe;      /* of FP8: enum fp8_recipe */
     bool full, selective; /* what is computed again */
     struct plan_whole {   /* matrices of layers that are updated whole (train/matrices.h): */
         int64_t steps;    /* iterations of each; 0: there are none */

@@ -37,6 +37,8 @@ static void bench_product(int64_t m, int64_t n, int64_t k, bool gradient, bool f
     snprintf(shape, sizeof shape, "%lld x %lld x %lld", (long long)m, (long long)n, (long long)k);
     convert(7, m, k, false, fp32, 0, 4);
     convert(3, n, k, !gradient, fp32, 1, 5);
+    stands_for(gradient ? PLAN_WEIGHT_BLOCKS : PLAN_PRODUCT_BLOCKS,
+               (struct plan_dims){.m = m, .n = n, .k = k, .d = gradient ? 8 : 0});
     row(gradient ? "FP8 by blocks, weight gradient" : fp32 ? "FP8 by blocks, fp32 scales" : "FP8 by blocks", shape, run_product,
         (const int64_t[]){m, n, k, gradient, fp32}, (double)(m * k + n * k) + (gradient ? 8.0 : 2.0) * (double)(m * n),
         2.0 * (double)m * (double)n * (double)k, peak_fp8);
@@ -51,6 +53,8 @@ void bench_blocks(int64_t none)
     (void)none;
     for (int i = 0; i < 4; i++) {
         snprintf(shape, sizeof shape, "%lld x 4096", (long long)tokens);
+        if (i % 2 == 0) /* weights' squares are converted once a step */
+            stands_for(PLAN_FP8_BLOCKS, (struct plan_dims){.m = tokens, .n = 4096});
         job(names[i], shape, run_convert, (const int64_t[]){tokens, 4096, i % 2, i / 2}, 4.0 * (double)tokens * 4096, 0);
     }
     bench_product(tokens, 22016, 4096, false, false);

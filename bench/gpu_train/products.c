@@ -114,8 +114,10 @@ static void bench_fp8(int64_t rows, int64_t cols)
 
     snprintf(shape, sizeof shape, "%lld x %lld", (long long)rows, (long long)cols);
     for (int64_t k = 0; k < 5; k++) {
-        if (k == 3)
-            stands_for(PLAN_FP8, (struct plan_dims){.m = rows, .n = cols});
+        if (k == 0)
+            stands_for(PLAN_AMAX, (struct plan_dims){.m = rows, .n = cols});
+        if (k >= 1 && k <= 3)
+            stands_for(PLAN_FP8, (struct plan_dims){.m = rows, .n = cols, .k = k < 3});
         job(names[k], shape, run_fp8, (const int64_t[]){rows, cols, k < 4 ? k : 3, k == 4},
             (double)(rows * cols) * (double)(2 + (k < 4 ? (k + 1) / 2 : 2)), 0);
     }

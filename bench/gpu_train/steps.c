@@ -51,10 +51,11 @@ static size_t fit(struct model_config *c, const struct model_run *run, double by
 }
 
 /* What the step would take by its plan, op by op. */
-static void print_plan(const struct sized *x, const struct model_config *c, bool fp8, double seconds)
+static void print_plan(const struct sized *x, const struct model_config *c, const struct model_fp8_run *fp8, double seconds)
 {
     const struct plan_share share = {.model = c, .b = x->b, .t = c->seq, .layers = c->layers, .context = 1, .tensor = 1,
-                                     .expert = 1, .head = true, .embeds = true, .bf16 = true, .fp8 = fp8};
+                                     .expert = 1, .head = true, .embeds = true, .bf16 = true,
+                                     .fp8 = fp8->format != MODEL_FP8_NONE, .recipe = fp8->recipe};
     struct plan_sum s = {.rates = &machine.rates, .bf16 = true};
     double params = (double)model_config_params(c);
     char line[160];
@@ -110,6 +111,6 @@ void bench_step(enum bench_model which, enum bench_how how, const char *name)
     printf("%s\t%d of %lld x %lld\t%lld\t%.0fM\t%.0f\t%.0f\t%.0f %%\t%zu\n", name, s.micro_batches, (long long)x->b,
            (long long)c.seq, (long long)c.layers, 1e-6 * (double)model_config_params(&s.model->whole), rate, 1e-12 * flops,
            100 * flops / peak, bytes >> 20);
-    print_plan(x, &s.model->whole, run.fp8.format != MODEL_FP8_NONE, seconds);
+    print_plan(x, &s.model->whole, &run.fp8, seconds);
     steps_close(&s);
 }

@@ -24,6 +24,21 @@ large="--preset gpt2-1.5b --micro-batch-size 16 --global-batch-size 128 --plan-d
     near 'GPT-2 1.5B on an H100, LLM.Q' 58900 1.15 $large
     near 'GPT-2 1.5B on an H100 in FP8, LLM.Q' 73000 1.15 $large --fp8-format hybrid
 }
+# Measured: 131,072 tokens a step.
+wide="--preset llama2-7b --num-layers 16 --micro-batch-size 4 --global-batch-size 32 --plan-device h200"
+# shellcheck disable=SC2086
+{
+    near "Llama 7B's widths on an H200, in FP8" 43500 1.1 $wide --fp8-format hybrid
+    near 'the same by blocks' 35730 1.1 $wide --fp8-format e4m3 --fp8-recipe blockwise
+    has 'of which products by blocks' out 'product in FP8 by blocks     1024'
+    has 'gradients of weights by blocks' out 'weight gradient, blocks       512'
+    equal 'and no other in FP8' "$(grep -c '^product in FP8  ' out)" 0
+}
+for recipe in delayed tensorwise blockwise; do
+    # shellcheck disable=SC2086
+    quern-train --plan --bf16 $wide --fp8-format e4m3 --fp8-recipe $recipe | awk '/^step:/ { print $2 }'
+done >steps
+check 'one scale a tensor takes less than blocks, remembered scales least' sort -c -g -u steps
 ranks="--tensor-model-parallel-size 8 --sequence-parallel"
 shared="$ranks --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --plan-device h100"
 third="--preset gpt3-175b --seq-length 4096 --max-position-embeddings 4096 --vocab-size 131072 --global-batch-size 1152
@@ -68,6 +83,23 @@ check 'a plan by a measured device' quern-train --plan --bf16 $large --plan-devi
 has 'says how much of it was measured' out 'rates: measured of 1 ops, else calculated'
 equal 'and of which op' "$(awk '/^product / { print $NF }' out)" measured
 equal 'whose seconds are twice the calculated ones' "$(awk '/^product / { print ($3 > 3 && $3 < 4.5) }' out)" 1
+cat >blocks.jsonl <<'END'
+{"device":"cuda: NVIDIA H200","version":1}
+{"op":"product in FP8 by blocks","m":16384,"n":22016,"k":4096,"d":0,"kv":0,"seconds":0.0055}
+{"op":"weight gradient, blocks","m":4096,"n":11008,"k":16384,"d":8,"kv":0,"seconds":0.00142}
+{"op":"to FP8 by blocks","m":16384,"n":4096,"k":0,"d":0,"kv":0,"seconds":0.000101}
+END
+# shellcheck disable=SC2086
+check 'a plan by blocks by a measured device' quern-train --plan --bf16 $wide --fp8-format e4m3 --fp8-recipe blockwise \
+    --plan-device ./blocks.jsonl
+equal 'has all three' "$(awk '/blocks/ && $NF == "measured"' out | wc -l)" 3
+equal 'products that take twice what is calculated' \
+    "$(awk '/^product in FP8 by blocks / { print ($7 > 2.9 && $7 < 3.5) }' out)" 1
+# shellcheck disable=SC2086
+check 'a file from before there were these' quern-train --plan --bf16 $wide --fp8-format e4m3 --fp8-recipe blockwise \
+    --plan-device "$ROOT/bench/results/h200.jsonl"
+has 'which has others' out 'rates: measured of 25 ops'
+equal 'and these calculated' "$(awk '/blocks/ && $NF == "measured"' out | wc -l)" 0
 status 'a file that is none' 3 quern-train --plan --preset gpt2-124m --plan-device ./nowhere.jsonl
 echo '{}' >odd.jsonl
 status 'another file' 3 quern-train --plan --preset gpt2-124m --plan-device ./odd.jsonl

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "train/model_fp8.h"
 #include "train/plan_device.h"
 
 static struct plan_machine h200(void)
@@ -76,6 +77,22 @@ static void shapes_of_products_count(void **state)
     assert_true(split < one / 4); /* of one tile k is shared by many multiprocessors */
 }
 
+/* Scales of blocks cost, most where both operands have those of rows; a product in bf16 takes longer still. */
+static void products_by_blocks_take_longer(void **state)
+{
+    const struct plan_machine m = h200();
+    const struct plan_dims d = {.m = 16384, .n = 22016, .k = 4096};
+    double whole = seconds(&m, PLAN_PRODUCT_FP8, d, NULL), blocks = seconds(&m, PLAN_PRODUCT_BLOCKS, d, NULL);
+    double weight = seconds(&m, PLAN_WEIGHT_BLOCKS, d, NULL);
+    enum plan_bound b;
+
+    (void)state;
+    assert_true(blocks > 1.02 * whole && weight > 1.02 * blocks && seconds(&m, PLAN_PRODUCT, d, NULL) > weight);
+    near(seconds(&m, PLAN_FP8_BLOCKS, (struct plan_dims){.m = 16384, .n = 4096, .k = 1}, &b) - m.rates.launch,
+         (seconds(&m, PLAN_FP8_BLOCKS, (struct plan_dims){.m = 16384, .n = 4096}, NULL) - m.rates.launch) * 3 / 4, 1e-9);
+    assert_int_equal(b, BOUND_BYTES);
+}
+
 /* At the same rates a model of twice the layers takes twice the time, but for its ends. */
 static void ops_of_a_micro_batch_are_summed(void **state)
 {
@@ -109,11 +126,142 @@ static void ops_of_a_micro_batch_are_summed(void **state)
 }
 
 #define FIRST "{\"device\":\"NVIDIA H200\",\"version\":1}\n"
+#define LINE(op, k, s) "{\"op\":\"" op "\",\"m\":16384,\"n\":4096,\"k\":" k ",\"seconds\":" s "}\n"
 #define NORM "{\"op\":\"layer norm\",\"m\":16384,\"n\":1600,\"seconds\":"
 
 static int parse(struct plan_machine *m, const char *text, int *measured, struct err *e)
 {
     return plan_device_parse(m, "a device", span_of(text), measured, e);
+}
+
+/* Of each op the elements, or of products FLOPs; of conversions one way by themselves. */
+struct counted {
+    double all[PLAN_OPS], one_way;
+};
+
+static void count(void *arg, enum plan_op op, const struct plan_dims *d, double times)
+{
+    bool product = op == PLAN_PRODUCT || op == PLAN_PRODUCT_FP8 || op == PLAN_PRODUCT_BLOCKS || op == PLAN_WEIGHT_BLOCKS;
+    double elements = times * (double)d->m * (double)d->n;
+    struct counted *c = arg;
+
+    if ((op == PLAN_FP8 || op == PLAN_FP8_BLOCKS) && d->k)
+        c->one_way += elements;
+    else
+        c->all[op] += product ? 2 * elements * (double)d->k : elements;
+}
+
+static struct counted counted(const struct plan_share *share)
+{
+    struct counted c = {0};
+
+    plan_micro_batch(share, count, &c);
+    return c;
+}
+
+/* Layers of Llama's kind: hidden 512, queries 512, keys and values 128 each, MLP 1,280.  Inputs of its linear layers are 512,
+ * 512, 512 and 1,280 wide, their outputs 768, 512, 2,560 and 512; weights 2,621,440 in all. */
+enum { LAYERS = 8, ROWS = 2 * 1024, INPUTS = 3 * 512 + 1280, OUTPUTS = 768 + 512 + 2560 + 512, WEIGHTS = 2621440 };
+#define EACH ((double)LAYERS * ROWS)
+static struct model_config llama(void)
+{
+    struct model_config c = {.layers = LAYERS, .hidden = 512, .heads = 8, .groups = 2, .ffn = 1280, .seq = 1024,
+                             .positions = 1024, .vocab = 1000, .norm = NORM_RMS, .position = POSITION_ROPE, .untie = true,
+                             .mlp = MLP_SWIGLU, .no_bias = true};
+    struct err e;
+
+    assert_int_equal(model_config_check(&c, 128, &e), 0);
+    return c;
+}
+static struct plan_share in_fp8(const struct model_config *c, enum fp8_recipe recipe)
+{
+    return (struct plan_share){.model = c, .b = 2, .t = 1024, .layers = LAYERS, .context = 1, .tensor = 1, .expert = 1,
+                               .bf16 = true, .fp8 = true, .recipe = recipe};
+}
+
+static void recipes_of_fp8_are_planned_as_they_run(void **state)
+{
+    const struct model_config c = llama();
+    const struct plan_share delayed = in_fp8(&c, FP8_DELAYED), own = in_fp8(&c, FP8_TENSORWISE);
+    const struct plan_share block = in_fp8(&c, FP8_BLOCKWISE);
+    const struct counted d = counted(&delayed), t = counted(&own), b = counted(&block);
+    double pass = 2 * EACH * WEIGHTS;
+
+    (void)state;
+    /* delayed: norms and activations, back too, make FP8; attention's output and three gradients are converted */
+    near(d.all[PLAN_PRODUCT_FP8], 3 * pass, 1e-12);
+    near(d.all[PLAN_RMS_FP8], EACH * 2 * 512, 1e-12);
+    near(d.all[PLAN_SWIGLU_FP8], EACH * 1280, 1e-12);
+    near(d.all[PLAN_SWIGLU_BACK_FP8], EACH * 2560, 1e-12);
+    near(d.all[PLAN_FP8], EACH * (512 + 768 + 512 + 512), 1e-12);
+    /* by blocks: those in bf16, and all inputs and gradients converted */
+    near(b.all[PLAN_PRODUCT_BLOCKS], 2 * pass, 1e-12);
+    near(b.all[PLAN_WEIGHT_BLOCKS], pass, 1e-12);
+    near(b.all[PLAN_RMS], EACH * 2 * 512, 1e-12);
+    near(b.all[PLAN_SWIGLU], EACH * 1280, 1e-12);
+    near(b.all[PLAN_SWIGLU_BACK], EACH * 1280, 1e-12);
+    near(b.all[PLAN_FP8_BLOCKS], EACH * (INPUTS + OUTPUTS), 1e-12);
+    assert_true(b.all[PLAN_FP8] == 0 && b.all[PLAN_AMAX] == 0 && b.all[PLAN_PRODUCT_FP8] == 0 && b.all[PLAN_RMS_FP8] == 0);
+    /* tensorwise: the same with scales of tensors, whose largest values are looked for before */
+    near(t.all[PLAN_PRODUCT_FP8], 3 * pass, 1e-12);
+    near(t.all[PLAN_FP8], EACH * (INPUTS + OUTPUTS), 1e-12);
+    near(t.all[PLAN_AMAX], t.all[PLAN_FP8], 1e-12);
+    near(t.all[PLAN_SWIGLU_BACK], b.all[PLAN_SWIGLU_BACK], 1e-12);
+    assert_true(d.one_way == 0 && b.one_way == 0 && t.one_way == 0);
+}
+
+/* Inputs that are not kept transposed are converted one way forward and the other backward. */
+static void inputs_in_bf16_are_converted_again(void **state)
+{
+    struct model_config c = llama(), moe = c, value = c, gelu = c;
+    struct plan_share s = in_fp8(&c, FP8_BLOCKWISE);
+    struct counted n;
+    struct err e;
+
+    (void)state;
+    s.sequence = true; /* what norms make is gathered */
+    n = counted(&s);
+    near(n.one_way, EACH * 2 * 2 * 512, 1e-12);
+    near(n.all[PLAN_FP8_BLOCKS], EACH * (INPUTS - 2 * 512 + OUTPUTS), 1e-12);
+    s.recipe = FP8_DELAYED;
+    n = counted(&s);
+    near(n.one_way, EACH * 2 * 2 * 512, 1e-12);
+    assert_true(n.all[PLAN_RMS_FP8] == 0 && n.all[PLAN_SWIGLU_FP8] > 0);
+    s = in_fp8(&c, FP8_TENSORWISE);
+    s.full = true; /* the first pass keeps nothing */
+    n = counted(&s);
+    near(n.one_way, EACH * INPUTS, 1e-12);
+    near(n.all[PLAN_AMAX], EACH * (2 * INPUTS + OUTPUTS), 1e-12);
+    s.full = false;
+    s.selective = true; /* attention's output alone is kept */
+    n = counted(&s);
+    near(n.one_way, EACH * (INPUTS - 512), 1e-12);
+    near(n.all[PLAN_FP8], EACH * (INPUTS + OUTPUTS), 1e-12);
+
+    moe.experts = 4;
+    moe.topk = 2;
+    moe.moe_ffn = 1280;
+    assert_int_equal(model_config_check(&moe, 128, &e), 0);
+    s = in_fp8(&moe, FP8_DELAYED); /* rows of two experts a token, which no op makes in FP8 */
+    n = counted(&s);
+    near(n.one_way, EACH * 2 * 2 * (512 + 1280), 1e-12);
+    near(n.all[PLAN_FP8], EACH * (512 + 768 + 512 + 2 * (2560 + 512)), 1e-12);
+    near(n.all[PLAN_SWIGLU_BACK], EACH * 2 * 1280, 1e-12);
+    near(n.all[PLAN_RMS_FP8], EACH * 512, 1e-12);
+
+    value.value_freq = 2; /* half of the layers have gates, which take the norm's output too */
+    value.value_gate = 12;
+    assert_int_equal(model_config_check(&value, 128, &e), 0);
+    s = in_fp8(&value, FP8_DELAYED);
+    n = counted(&s);
+    near(n.one_way, EACH / 2 * 2 * 512, 1e-12);
+    near(n.all[PLAN_RMS_FP8], EACH * 1.5 * 512, 1e-12);
+
+    gelu.mlp = MLP_GELU; /* of which products in FP8 make no epilogue that could be converted */
+    s = in_fp8(&gelu, FP8_BLOCKWISE);
+    n = counted(&s);
+    near(n.all[PLAN_GELU], EACH * 1280, 1e-12);
+    near(n.all[PLAN_GELU_BACK], EACH * 1280, 1e-12);
 }
 
 static double flops;
@@ -154,6 +302,7 @@ static void matrices_updated_whole_are_counted(void **state)
 static void measured_seconds_take_the_place(void **state)
 {
     const struct plan_dims norm = {.m = 16384, .n = 1600}, wide = {.m = 16384, .n = 3200};
+    const struct plan_dims product = {.m = 16384, .n = 4096, .k = 4096};
     struct plan_machine m, other = h200();
     enum plan_bound b;
     struct err e;
@@ -172,6 +321,14 @@ static void measured_seconds_take_the_place(void **state)
     assert_int_equal(n, 2);
     near(seconds(&m, PLAN_SUMSQ, (struct plan_dims){.m = 1, .n = 1000000000}, NULL), 4e9 / 2.16e12, 0.01);
     near(seconds(&m, PLAN_NORM, norm, NULL), 1e-3, 1e-6);
+    /* either product by blocks has its own */
+    assert_int_equal(parse(&m, FIRST LINE("product in FP8 by blocks", "4096", "2e-3")
+                           LINE("weight gradient, blocks", "4096", "5e-3") LINE("to FP8 by blocks", "0", "1e-3"), &n, &e), 0);
+    assert_int_equal(n, 3);
+    near(seconds(&m, PLAN_PRODUCT_BLOCKS, product, NULL), 2e-3, 1e-6);
+    near(seconds(&m, PLAN_WEIGHT_BLOCKS, product, NULL), 5e-3, 1e-6);
+    near(seconds(&m, PLAN_FP8_BLOCKS, (struct plan_dims){.m = 16384, .n = 4096}, NULL), 1e-3, 1e-6);
+    assert_true(seconds(&m, PLAN_PRODUCT_FP8, product, NULL) == seconds(&other, PLAN_PRODUCT_FP8, product, NULL));
 }
 
 static void what_is_no_file_of_a_device_is_named(void **state)
@@ -211,7 +368,10 @@ int main(void)
         cmocka_unit_test(every_kernel_that_an_op_names_is_counted),
         cmocka_unit_test(each_bound_bounds),
         cmocka_unit_test(shapes_of_products_count),
+        cmocka_unit_test(products_by_blocks_take_longer),
         cmocka_unit_test(ops_of_a_micro_batch_are_summed),
+        cmocka_unit_test(recipes_of_fp8_are_planned_as_they_run),
+        cmocka_unit_test(inputs_in_bf16_are_converted_again),
         cmocka_unit_test(matrices_updated_whole_are_counted),
         cmocka_unit_test(measured_seconds_take_the_place),
         cmocka_unit_test(what_is_no_file_of_a_device_is_named),
