@@ -125,6 +125,7 @@ struct device {
     enum memory_kind use; /* what is allocated from here on is for; set by whoever allocates */
     size_t used[MEMORY_KINDS]; /* bytes allocated and not freed by device_alloc and device_alloc_host */
     size_t most;     /* the largest sum of these */
+    size_t room;     /* bytes that a GPU had free when it was opened; 0: not known, or the host's memory */
     struct device_block *blocks; /* what is allocated */
     size_t n_blocks, blocks_room;
     char *how;       /* of DEVICE_HOW_BYTES, "" at first: where ops that have several ways of a GPU's add which they took; NULL:

@@ -586,6 +586,7 @@ static int gpu_open(struct device **out, int number, struct err *e)
 {
     struct cuda_info info;
     struct device *dev;
+    size_t room, all;
     cudaError_t c;
     int threads;
 
@@ -596,6 +597,8 @@ static int gpu_open(struct device **out, int number, struct err *e)
         c = cudaFree(NULL); /* makes the context: now, not in the first op */
     if (c == cudaSuccess)
         c = cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, number);
+    if (c == cudaSuccess)
+        c = cudaMemGetInfo(&room, &all);
     if (c != cudaSuccess)
         return no_gpu(c, e);
     dev = (struct device *)calloc(1, sizeof *dev);
@@ -609,6 +612,7 @@ static int gpu_open(struct device **out, int number, struct err *e)
     dev->impl->processors = info.processors;
     dev->impl->threads = threads;
     dev->kind = DEVICE_CUDA;
+    dev->room = room;
     dev->calls = &gpu_calls;
     dev->dedup = &gpu_dedup_ops;
     dev->ops = &cuda_ops;

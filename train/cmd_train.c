@@ -297,12 +297,12 @@ static void print_plan(const struct train_config *c, const struct train_memory *
         printf("of which a token meets %" PRId64 ", ", model_config_active(&c->model));
     printf("vocabulary padded to %" PRId64 ", %.4g FLOP a token\n",
            c->model.padded_vocab, model_config_flops(&c->model, c->model.seq));
-    printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f + copy for saving %.1f = %.1f MiB\n",
+    printf("memory: weights %.1f + gradients %.1f + optimizer %.1f + activations %.1f = %.1f MiB\n",
            (double)(m->model.weights + m->model.low + m->model.fp8) / mib, (double)m->model.grads / mib,
-           (double)m->optimizer / mib, (double)(m->model.activations + m->model.tables) / mib, (double)m->save / mib,
-           (double)m->total / mib);
-    if (m->host)
-        printf("memory of the host: optimizer %.1f MiB\n", (double)m->host / mib);
+           (double)m->optimizer / mib, (double)(m->model.activations + m->model.tables) / mib, (double)m->total / mib);
+    if (m->host + m->save)
+        printf("memory of the host: optimizer %.1f + copy for saving %.1f MiB\n", (double)m->host / mib,
+               (double)m->save / mib);
     printf("steps: %" PRId64 " of %" PRId64 " samples in micro-batches of %" PRId64, c->iters, c->global_batch,
            c->micro_batch);
     if (c->ranks > 1)
@@ -324,8 +324,9 @@ static int no_room(const char *who, double need, uint64_t have, struct err *e)
                    (double)have / (1 << 30));
 }
 
-/* More than this process, or all ranks of this machine, may have would be killed in the middle rather than refused. */
-static int check_memory(const struct train_config *c, const struct machine_ranks *here, bool on_host, struct err *e)
+/* More than this process, or all ranks of this machine, may have would be killed in the middle rather than refused; more than
+ * a GPU has, allocated in part. */
+static int check_memory(const struct train_config *c, const struct machine_ranks *here, const struct device *dev, struct err *e)
 {
     uint64_t group = limits_cgroup_memory(""), all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     int64_t stage = here->world->rank / (c->world / c->layout.pipe), sum;
@@ -335,9 +336,11 @@ static int check_memory(const struct train_config *c, const struct machine_ranks
     int rc = 0;
 
     TRY(trainer_plan_stage(c, (int)stage, &m, e));
-    need = (on_host ? m.total : 0) + m.host;
+    need = (dev->kind == DEVICE_CPU ? m.total : 0) + m.host + m.save;
     if (need > limits_memory())
         rc = no_room("this run needs", (double)need, limits_memory(), e);
+    else if (dev->room && m.total > dev->room)
+        rc = no_room("this run needs, on the GPU,", (double)m.total, dev->room, e);
     TRY(comm_agree(here->world, &rc, e, e));
     TRY(rc);
     TRY(machine_sum(here, (int64_t)need, &sum, e));
@@ -468,7 +471,7 @@ static int run(struct train_config *c, struct tasks *tasks, struct comm *group, 
     if (comm_agree(group, &rc, e, e) < 0)
         rc = e->code;
     if (rc == 0)
-        rc = check_memory(c, here, dev->kind == DEVICE_CPU, e);
+        rc = check_memory(c, here, dev, e);
     if (rc == 0 && group->rank == 0)
         rc = step_log_open(&r.log, c, e);
     if (rc == 0 && exchange_use(dev, group, e) < 0)

@@ -73,16 +73,17 @@ static int put_step(struct buf *b, const struct train_config *c, const struct pl
     TRY(buf_putc(b, '\n'));
     plan_memory_kinds(&s->memory, kind);
     TRY(buf_printf(b, "memory of the fullest rank: weights %.2f + gradients %.2f + optimizer %.2f + activations %.2f"
-                   " + copy for saving %.2f = %.2f GB of %.0f (%zu bytes)%s\n",
+                   " = %.2f GB of %.0f (%zu bytes)%s\n",
                    (double)kind[MEMORY_WEIGHTS] / gb, (double)kind[MEMORY_GRADIENTS] / gb, (double)s->memory.optimizer / gb,
-                   (double)kind[MEMORY_ACTIVATIONS] / gb, (double)s->memory.save / gb, (double)s->memory.total / gb,
-                   m->memory / gb, s->memory.total, (double)s->memory.total > m->memory ? ": DOES NOT FIT" : ""));
+                   (double)kind[MEMORY_ACTIVATIONS] / gb, (double)s->memory.total / gb, m->memory / gb, s->memory.total,
+                   (double)s->memory.total > m->memory ? ": DOES NOT FIT" : ""));
     if (s->memory.model.pool.most > s->memory.model.pool.rows)
         TRY(buf_printf(b, "experts: with even use; if all tokens choose those of one rank, its activations take %.2f GB more"
                        " (--moe-expert-capacity-factor bounds them)\n",
                        (double)(model_pool_most(&s->memory.model.pool) - model_pool_bytes(&s->memory.model.pool)) / gb));
-    if (s->memory.host)
-        TRY(buf_printf(b, "memory of its host: optimizer %.2f GB\n", (double)s->memory.host / gb));
+    if (s->memory.host + s->memory.save)
+        TRY(buf_printf(b, "memory of its host: optimizer %.2f + copy for saving %.2f GB\n", (double)s->memory.host / gb,
+                       (double)s->memory.save / gb));
     TRY(buf_printf(b, "step: %.3f s = ops %.3f + tensor %.3f + context %.3f + experts %.3f + stream %.3f + bubble %.3f"
                    " + reduce %.3f + optimizer %.3f\n",
                    s->seconds, s->compute, s->tensor, s->context, s->experts, s->stream, s->bubble, s->reduce, s->optimizer));

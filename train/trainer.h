@@ -92,9 +92,9 @@ struct trainer {
 /* Bytes that the rank that needs most of them takes, beside what the device's ops keep for themselves. */
 struct train_memory {
     struct model_memory model;
-    size_t optimizer, save, total; /* save: --async-save's copy */
+    size_t optimizer, total;       /* total: all that the device has */
     struct matrix_size matrix;     /* the largest that are updated whole */
-    size_t host;                   /* bytes in the host's memory instead, not in total */
+    size_t host, save;             /* in the host's memory, not in total: of the optimizer; through which is saved */
     size_t elements;               /* a number: weights of that rank's part, divided or not, */
     size_t expert_elements;        /* and those of its experts; */
     size_t updated;                /* those of its shards that the device updates */

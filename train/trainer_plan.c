@@ -133,8 +133,8 @@ int trainer_plan_stage(const struct train_config *c, int stage, struct train_mem
     m->model.activations += model_pool_bytes(&m->model.pool);
     if (c->save || c->async_save)
         m->save += sizeof(float) * (c->async_save ? 1 : SAVER_STAGE + 1);
-    m->total = m->save + m->model.weights + m->model.low + m->model.fp8 + m->model.grads + m->model.activations +
-               m->model.tables + m->optimizer;
+    m->total = m->model.weights + m->model.low + m->model.fp8 + m->model.grads + m->model.activations + m->model.tables +
+               m->optimizer;
     return 0;
 }
 

@@ -27,6 +27,10 @@ status 'ranks over MPI' 0 quern doctor --json
 has 'and by which' out '"several_ranks":true,"why_only_one":null,"mpi":"Open MPI'
 status 'no MPI' 0 env QUERN_MPI=/no/such/backend.so quern doctor --json
 has 'is a reason' out '"several_ranks":false,"why_only_one":"cannot open the MPI backend: /no/such/backend.so'
+status 'NCCL where it is said to be' 0 env QUERN_NCCL=libm.so.6 quern doctor --json
+has 'is looked for there' out '"nccl":"libm.so.6"'
+status 'no NCCL' 0 env QUERN_NCCL=/no/such/nccl.so quern doctor --json
+has 'is none, whatever the linker has' out '"nccl":null'
 status 'an operand' 2 quern doctor x
 status 'a full disk' 3 bash -c 'quern doctor >/dev/full'
 finish

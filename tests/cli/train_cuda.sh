@@ -29,6 +29,9 @@ same "the same loss" eval-cpu eval-cuda
 same "the same tokens" text-cpu text-cuda
 status "auto takes it" 0 quern-train $run $gpt --device auto --train-iters 1
 has "and says so" out "device: cuda"
+status "a GPU with too little memory" 3 env SIMT_ROOM=200000 quern-train $run $gpt --device cuda --log-file none.jsonl
+has "is told before anything is allocated" err "this run needs, on the GPU, 0.0 GiB of memory; 0.0 can be used here"
+check "and no log is begun" [ ! -e none.jsonl ]
 status "no GPU: told why" 3 env QUERN_CUDA=/no/such.so quern-train $run $gpt --device cuda
 has "what is missing" err "/no/such.so"
 finish
