@@ -587,6 +587,15 @@ struct ranked {
     int32_t id;
 };
 
+static int32_t draw(const struct sampling *s, const float *logits, int64_t n, double u)
+{
+    void *room = malloc(sampling_room(n));
+    int32_t id = sampling_draw(s, logits, n, u, room, &e);
+
+    free(room);
+    return id;
+}
+
 static int likeliest_first(const void *x, const void *y)
 {
     const struct ranked *a = x, *b = y;
@@ -620,7 +629,7 @@ static void samples_by_the_order_of_logits(void **state)
             sum += exp((r[j].logit - r[0].logit) / s.temperature);
         while ((at += exp((r[i].logit - r[0].logit) / s.temperature)) <= u * sum)
             i++;
-        assert_int_equal(sampling_draw(&s, l, N, u, &e), r[i].id);
+        assert_int_equal(draw(&s, l, N, u), r[i].id);
     }
 }
 
@@ -650,25 +659,25 @@ static void sampling_cuts_as_told(void **state)
 
     (void)state;
     memcpy(l, given, sizeof l);
-    assert_int_equal(sampling_draw(&s, l, 5, 0.99, &e), 3);
+    assert_int_equal(draw(&s, l, 5, 0.99), 3);
     s.temperature = 1;
     s.top_k = 1;
-    assert_int_equal(sampling_draw(&s, l, 5, 0.99, &e), 3);
+    assert_int_equal(draw(&s, l, 5, 0.99), 3);
     s.top_k = 2;
-    assert_int_equal(sampling_draw(&s, l, 5, 0.99, &e), 1); /* of equals the lower id */
+    assert_int_equal(draw(&s, l, 5, 0.99), 1); /* of equals the lower id */
     /* e^3, e^2, e^2, e^1, 1 of 38.6: cumulated .521, .712, .904, .974 */
     s.top_k = 0;
-    assert_int_equal(sampling_draw(&s, l, 5, 0.5, &e), 3);
-    assert_int_equal(sampling_draw(&s, l, 5, 0.6, &e), 1);
-    assert_int_equal(sampling_draw(&s, l, 5, 0.9, &e), 4);
-    assert_int_equal(sampling_draw(&s, l, 5, 0.95, &e), 2);
-    assert_int_equal(sampling_draw(&s, l, 5, 0.9999, &e), 0);
+    assert_int_equal(draw(&s, l, 5, 0.5), 3);
+    assert_int_equal(draw(&s, l, 5, 0.6), 1);
+    assert_int_equal(draw(&s, l, 5, 0.9), 4);
+    assert_int_equal(draw(&s, l, 5, 0.95), 2);
+    assert_int_equal(draw(&s, l, 5, 0.9999), 0);
     s.top_p = 0.6;
-    assert_int_equal(sampling_draw(&s, l, 5, 0.9999, &e), 1);
+    assert_int_equal(draw(&s, l, 5, 0.9999), 1);
     s.top_p = 0;
-    assert_int_equal(sampling_draw(&s, l, 5, 0.9999, &e), 3);
+    assert_int_equal(draw(&s, l, 5, 0.9999), 3);
     l[2] = NAN;
-    assert_int_equal(sampling_draw(&s, l, 5, 0.5, &e), ERR_LIMIT);
+    assert_int_equal(draw(&s, l, 5, 0.5), ERR_LIMIT);
 }
 
 /* Data for each part apart: the same as one dataset without a split. */
