@@ -140,9 +140,19 @@ static void put_version(struct report *r, const char *key, int v)
     put_text(r, key, v ? text : NULL);
 }
 
+/* The same of a library that has 10000 major + 100 minor + patch. */
+static void put_library(struct report *r, const char *key, size_t v)
+{
+    char text[80];
+
+    snprintf(text, sizeof text, "%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
+    put_text(r, key, v ? text : NULL);
+}
+
 static void put_gpu(struct report *r)
 {
     const struct cuda_backend *b = NULL;
+    size_t cublaslt, cudnn;
     struct cuda_info info = {0};
     struct err e = {0};
     char text[64];
@@ -166,6 +176,9 @@ static void put_gpu(struct report *r)
     put_bytes(r, "gpu_memory", info.memory);
     put_number(r, "l2_bytes", info.l2);
     put_number(r, "bytes_per_second", (uint64_t)info.memory_bandwidth);
+    b->libraries(&cublaslt, &cudnn);
+    put_library(r, "cublaslt", cublaslt);
+    put_library(r, "cudnn", cudnn);
 }
 
 /* The first of the names that the loader finds; NULL: none. */
@@ -190,9 +203,8 @@ static void put_network(struct report *r)
     int rc = mpi_backend_open(&mpi, &e);
 
     section(r, "communication");
-    put_bool(r, "several_ranks", rc == 0);
-    put_text(r, "why_only_one", rc == 0 ? NULL : e.msg);
     put_text(r, "mpi", rc == 0 ? mpi->library() : NULL);
+    put_text(r, "why_no_mpi", rc == 0 ? NULL : e.msg);
     put_text(r, "nccl", loadable(nccl));
 }
 
@@ -203,8 +215,8 @@ int main(int argc, char **argv)
         .usage = "[options]",
         .about = "what this machine can do, and what is missing",
         .details = "Prints the processor and the instruction set that is used (QUERN_ISA lowers it), memory, the "
-                   "libraries of this build, whether a GPU, and several ranks over MPI, can be used and if "
-                   "not why.  The exit status is 0 whatever is missing.",
+                   "libraries of this build, whether a GPU can be used and if not why, and which libraries "
+                   "ranks can be started or exchange by (TCP needs none).  The exit status is 0 whatever is missing.",
         .example = "quern doctor --json",
     };
     struct report r = {0};

@@ -30,12 +30,14 @@ struct cuda_info {
 };
 
 /* The one thing that the shared object shows; abi must be CUDA_BACKEND_ABI. */
-enum { CUDA_BACKEND_ABI = 12 };
+enum { CUDA_BACKEND_ABI = 13 };
 struct cuda_backend {
     int abi;
     /* Fills what can be known, also when it fails: ERR_UNSUPPORTED and the reason. */
     int (*info)(int number, struct cuda_info *info, struct err *e);
     int (*open)(struct device **dev, int number, struct err *e);
+    /* Opens cuBLASLt and cuDNN, without which training is many times slower: their versions as they tell them; 0: not found. */
+    void (*libraries)(size_t *cublaslt, size_t *cudnn);
 };
 #define CUDA_BACKEND_SYMBOL "quern_cuda_backend"
 

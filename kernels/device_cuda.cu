@@ -624,8 +624,15 @@ static int gpu_open(struct device **out, int number, struct err *e)
     return 0;
 }
 
+static void gpu_libraries(size_t *cublaslt, size_t *cudnn)
+{
+    *cublaslt = cuda_lt() ? cuda_lt()->version() : 0;
+    *cudnn = cuda_dnn() ? cuda_dnn()->version() : 0;
+}
+
 extern "C" __attribute__((visibility("default"))) const struct cuda_backend quern_cuda_backend = {
     CUDA_BACKEND_ABI,
     gpu_info,
     gpu_open,
+    gpu_libraries,
 };

@@ -18,6 +18,8 @@
 #include "kernels/cuda.h"
 #include "kernels/cuda_op.cuh"
 #include "kernels/device_calls.h"
+#include "kernels/dnn_api.h"
+#include "kernels/lt_api.h"
 #include "tests/simt_device.h"
 #include "tests/streams.h"
 
@@ -359,6 +361,12 @@ extern "C" int simt_open(struct device **dev, int, struct err *e)
     return 0;
 }
 
+extern "C" void simt_libraries(size_t *cublaslt, size_t *cudnn)
+{
+    *cublaslt = cuda_lt() ? cuda_lt()->version() : 0;
+    *cudnn = cuda_dnn() ? cuda_dnn()->version() : 0;
+}
+
 extern "C" __attribute__((visibility("default"))) const struct cuda_backend quern_cuda_backend = {
-    CUDA_BACKEND_ABI, simt_info, simt_open,
+    CUDA_BACKEND_ABI, simt_info, simt_open, simt_libraries,
 };

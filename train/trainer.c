@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "kernels/cuda.h"
 #include "train/expert_bias.h"
 #include "train/fp8.h"
 #include "train/layer_attention.h"
@@ -167,19 +168,37 @@ static int open_parts(struct trainer *t, struct err *e)
     return optimizer_open(&t->optimizer, t->dev, t->host, &c->optim, &t->layout, t->parts, t->n_parts, e);
 }
 
+/* Says once what a GPU does more slowly here than it could. */
+static void tell_gpu(const struct trainer *t)
+{
+    const struct train_config *c = t->config;
+    const struct cuda_backend *b;
+    size_t cublaslt = 0, cudnn = 0;
+    struct err e;
+
+    if (t->dev->kind != DEVICE_CUDA || t->layout.world->rank > 0)
+        return;
+    if (cuda_backend_open(&b, &e) == 0)
+        b->libraries(&cublaslt, &cudnn);
+    if (!cublaslt)
+        log_msg(LOG_WARN, "no cuBLASLt was found ($QUERN_CUDA_LIBRARIES names folders): products are by plain kernels, slowly");
+    if (!cudnn && c->bf16)
+        log_msg(LOG_WARN, "no cuDNN 9 was found ($QUERN_CUDA_LIBRARIES names folders): attention is slower than it could be");
+    if (c->fp8.format && c->fp8.recipe == FP8_BLOCKWISE && !t->dev->fast_blocks)
+        log_msg(LOG_WARN, "--fp8-recipe blockwise: slow here, for cuBLASLt has it on GPUs of 9.0 alone");
+    if (c->optim.qk_clip.on)
+        log_msg(LOG_INFO, "--qk-clip: attention forward by quern's own kernels, since cuDNN's graph gives no largest logits");
+    if (layer_attention_own(&c->model))
+        log_msg(LOG_INFO, "attention of %lld layers by quern's own kernels, since cuDNN's graph is causal and nothing else",
+                (long long)layer_attention_own(&c->model));
+}
+
 static int open_memory(struct trainer *t, struct err *e)
 {
     const struct train_config *c = t->config;
 
     TRY(open_parts(t, e));
-    if (c->fp8.format && c->fp8.recipe == FP8_BLOCKWISE && t->dev->kind == DEVICE_CUDA && !t->dev->fast_blocks &&
-        t->layout.world->rank == 0)
-        log_msg(LOG_WARN, "--fp8-recipe blockwise: slow here, for cuBLASLt has it on GPUs of 9.0 alone");
-    if (c->optim.qk_clip.on && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
-        log_msg(LOG_INFO, "--qk-clip: attention forward by quern's own kernels, since cuDNN's graph gives no largest logits");
-    if (layer_attention_own(&c->model) && t->dev->kind == DEVICE_CUDA && t->layout.world->rank == 0)
-        log_msg(LOG_INFO, "attention of %lld layers by quern's own kernels, since cuDNN's graph is causal and nothing else",
-                (long long)layer_attention_own(&c->model));
+    tell_gpu(t);
     t->dev->use = MEMORY_ACTIVATIONS;
     TRY(passes_open(&t->passes, &t->layout, t->parts, t->n_parts, t->data, e));
     t->passes.trace = t->trace;

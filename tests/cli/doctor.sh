@@ -23,10 +23,12 @@ status 'a backend that is not there' 0 env QUERN_CUDA=/no/such/backend.so quern 
 has 'is the reason' out '"usable":false,"why_not":"cannot open the CUDA backend: /no/such/backend.so'
 status 'a backend that is none' 0 env QUERN_CUDA=libm.so.6 quern doctor
 has 'is the reason too' out 'is not the CUDA backend of this build'
+status 'a GPU without cuDNN' 0 env QUERN_CUDA="$(cd "$ROOT" && cd "$B" && pwd)/tests/simt-cuda.so" quern doctor --json
+has 'what products and attention are by' out '"cublaslt":"0.0.2","cudnn":null'
 status 'ranks over MPI' 0 quern doctor --json
-has 'and by which' out '"several_ranks":true,"why_only_one":null,"mpi":"Open MPI'
+has 'and by which' out '"mpi":"Open MPI'
 status 'no MPI' 0 env QUERN_MPI=/no/such/backend.so quern doctor --json
-has 'is a reason' out '"several_ranks":false,"why_only_one":"cannot open the MPI backend: /no/such/backend.so'
+has 'is a reason' out '"mpi":null,"why_no_mpi":"cannot open the MPI backend: /no/such/backend.so'
 status 'NCCL where it is said to be' 0 env QUERN_NCCL=libm.so.6 quern doctor --json
 has 'is looked for there' out '"nccl":"libm.so.6"'
 status 'no NCCL' 0 env QUERN_NCCL=/no/such/nccl.so quern doctor --json

@@ -27,6 +27,11 @@ for device in cpu cuda; do
 done
 same "the same loss" eval-cpu eval-cuda
 same "the same tokens" text-cpu text-cuda
+status "without cuBLASLt and cuDNN" 0 env SIMT_NO_LT=1 quern-train $run $gpt --bf16 --device cuda --train-iters 1
+has "is said" err "no cuBLASLt was found"
+has "of both" err "no cuDNN 9 was found"
+status "with them" 0 env SIMT_DNN=91900 quern-train $run $gpt --bf16 --device cuda --train-iters 1
+check "nothing is" bash -c "! grep -q \"was found\" err"
 status "auto takes it" 0 quern-train $run $gpt --device auto --train-iters 1
 has "and says so" out "device: cuda"
 status "a GPU with too little memory" 3 env SIMT_ROOM=200000 quern-train $run $gpt --device cuda --log-file none.jsonl
