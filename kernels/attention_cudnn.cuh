@@ -27,7 +27,7 @@ static inline bool dnn_simple(const struct dnn_shape *s)
 /* Whether graphs of this kind have run on a GPU and were right there; the others are for QUERN_ATTENTION=cudnn alone. */
 static inline bool dnn_proven(const struct dnn_shape *s)
 {
-    return s->d <= 128 || (!s->documents && !(s->drop > 0));
+    return s->d <= 128 || !s->documents || !(s->drop > 0);
 }
 
 /* What the tensors outside of a graph are called. */

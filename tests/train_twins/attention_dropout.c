@@ -324,7 +324,7 @@ void twins_attention_dropout(struct twins *t)
 {
     static const struct dropped shape[TWINS_DROPPED] = {
         {1, 128, 2, 1, 64, 0.25f, false}, {1, 64, 1, 1, 128, 0.1f, false}, {2, 64, 2, 2, 64, 0.2f, true},
-        {1, 64, 1, 1, 256, 0.1f, false},
+        {1, 64, 1, 1, 256, 0.1f, false}, {1, 64, 1, 1, 256, 0.1f, true},
     };
 
     for (int i = 0; i < TWINS_DROPPED; i++) {

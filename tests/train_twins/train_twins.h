@@ -65,7 +65,7 @@ void twins_attention_whole(struct twins *t);
 enum { TWINS_MORE = 7 };
 void twins_attention_more(struct twins *t);
 /* Masks that a device draws, and attention with them. */
-enum { TWINS_DROPPED = 4 };
+enum { TWINS_DROPPED = 5 };
 void twins_attention_dropout(struct twins *t);
 void twins_route(struct twins *t);
 
