@@ -52,11 +52,26 @@ static void gpu_close(struct device *dev)
     free(dev->impl);
 }
 
+/* Where the GPU has too little, says how much that is. */
+static int allocate(void **p, size_t bytes, const char *what, struct err *e)
+{
+    cudaError_t c = cudaMalloc(p, bytes ? bytes : 1);
+    const double gib = 1 << 30;
+    size_t left = 0, all = 0;
+
+    if (c != cudaErrorMemoryAllocation)
+        return check(c, what, e);
+    (void)cudaGetLastError();
+    cudaMemGetInfo(&left, &all);
+    return err_set(e, ERR_NOMEM, "the GPU has no room for %.3f GiB of %s: of its %.1f GiB %.3f are free", (double)bytes / gib, what,
+                   (double)all / gib, (double)left / gib);
+}
+
 static int gpu_alloc(struct device *dev, void **p, size_t bytes, struct err *e)
 {
     (void)dev;
     *p = NULL;
-    return check(cudaMalloc(p, bytes ? bytes : 1), "memory", e);
+    return allocate(p, bytes, "memory", e);
 }
 
 static void gpu_free(struct device *dev, void *p)
@@ -280,7 +295,7 @@ extern "C" int cuda_scratch(struct device *dev, void **p, size_t bytes, struct e
 
         if (d->graphs && d->scratch)
             TRY(keep_scratch(d, e));
-        TRY(check(cudaMalloc(&bigger, bytes), "scratch memory", e));
+        TRY(allocate(&bigger, bytes, "scratch memory", e));
         cudaFree(d->scratch); /* waits for what still uses it */
         d->scratch = bigger;
         d->scratch_bytes = bytes;

@@ -213,11 +213,7 @@ template <bool SQUARES> static __device__ __forceinline__ uint32_t largest_of(co
     for (int u = 0; u < UNITS; u++)
         most = of[u * LINE] > most ? of[u * LINE] : most;
     if constexpr (SQUARES) {
-#pragma unroll
-        for (int o = 16; o; o /= 2) {
-            uint32_t other = __shfl_xor_sync(~0u, most, o);
-            most = other > most ? other : most;
-        }
+        most = warp_largest(most);
         if (threadIdx.x % 32 == 0)
             all[threadIdx.x / 32] = most;
         __syncthreads();

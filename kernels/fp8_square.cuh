@@ -48,14 +48,21 @@ static __device__ __forceinline__ uint32_t larger(uint32_t most, const pack &x)
     return __float_as_uint(m);
 }
 
-/* The block's largest to *amax; a maximum has no order.  part: CUDA_WARPS words. */
-static __device__ __forceinline__ void add_amax(float *amax, uint32_t most, uint32_t *part)
+/* The largest of a warp. */
+static __device__ __forceinline__ uint32_t warp_largest(uint32_t most)
 {
 #pragma unroll
     for (int o = 16; o; o /= 2) {
         uint32_t other = __shfl_xor_sync(~0u, most, o);
         most = other > most ? other : most;
     }
+    return most;
+}
+
+/* The block's largest to *amax; a maximum has no order.  part: CUDA_WARPS words. */
+static __device__ __forceinline__ void add_amax(float *amax, uint32_t most, uint32_t *part)
+{
+    most = warp_largest(most);
     if (threadIdx.x % 32 == 0)
         part[threadIdx.x / 32] = most;
     __syncthreads();
