@@ -63,8 +63,8 @@ static int allocate(void **p, size_t bytes, const char *what, struct err *e)
         return check(c, what, e);
     (void)cudaGetLastError();
     cudaMemGetInfo(&left, &all);
-    return err_set(e, ERR_NOMEM, "the GPU has no room for %.3f GiB of %s: of its %.1f GiB %.3f are free", (double)bytes / gib, what,
-                   (double)all / gib, (double)left / gib);
+    return err_set(e, ERR_NOMEM, "the GPU has no room for %.3f GiB of %s: of its %.1f GiB %.3f are free", (double)bytes / gib,
+                   what, (double)all / gib, (double)left / gib);
 }
 
 static int gpu_alloc(struct device *dev, void **p, size_t bytes, struct err *e)
