@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bf16.h"
 #include "base/log.h"
+#include "base/rng.h"
 #include "train/exchange.h"
 
 void plan_steps_add(struct plan_steps *p, const struct train_step *s)
@@ -111,92 +113,127 @@ int plan_check_memory(struct trainer *t, struct buf *out, struct err *e)
 
 /* ---- time ---- */
 
-enum { TIMED_FLOATS = 1 << 20 };
+enum { TIMED_FLOATS = 1 << 20, PATTERN = 1 << 16, COPIES = 4, PLACE = 256 };
 #define TIMED_SECONDS 0.05
+#define GPU_COPY ((size_t)256 << 20) /* beyond what its caches have, and long beside a launch */
 
-/* The three products of a linear layer's forward and backward pass. */
+/* What is measured is measured in the activations, which nobody needs any more: a device may have no more memory. */
+static size_t idle_bytes(const struct trainer *t)
+{
+    return (size_t)t->pool.size.slots * t->pool.size.slot + t->pool.size.work;
+}
+
+/* Fills memory with numbers of all kinds in [-1, 1): products of zeros take less power, and so less time. */
+static int fill(struct device *dev, enum dtype dt, char *mem, size_t bytes, struct err *e)
+{
+    static uint32_t pattern[PATTERN]; /* one number, or two of bf16 */
+    size_t done = sizeof pattern < bytes ? sizeof pattern : bytes;
+    int rc;
+
+    for (uint32_t i = 0; i < PATTERN; i++) {
+        uint32_t w[4];
+        float x[2];
+
+        rng_philox(1, i, 0, w);
+        x[0] = 2 * rng_unit_f32(w[0]) - 1, x[1] = 2 * rng_unit_f32(w[1]) - 1;
+        if (dt == DTYPE_BF16)
+            pattern[i] = bf16_of(x[0]) | (uint32_t)bf16_of(x[1]) << 16;
+        else
+            memcpy(&pattern[i], x, sizeof *x);
+    }
+    for (rc = device_put(dev, mem, pattern, done, e); rc == 0 && done < bytes; done *= 2)
+        rc = device_copy(dev, mem + done, mem, done < bytes - done ? done : bytes - done, e);
+    return rc;
+}
+
+/* The three products of a linear layer's forward and backward pass: of x (t, in), w (out, in) and dy (t, out). */
 struct products {
     struct matmul p[3];
     double flops;
+    size_t operands, bytes; /* the results lie behind the operands, at one place */
 };
 
-static struct products products_of(const struct train_config *c, char *mem)
+static struct products products_of(const struct train_config *c, int64_t t, int64_t in, int64_t out, char *mem)
 {
     enum dtype dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32;
-    int64_t t = c->micro_batch * c->model.seq / c->layout.context, in = c->model.hidden,
-            out = model_fc1_width(&c->model) / c->layout.tensor;
-    char *x = mem, *w = x + t * in * 4, *y = w + in * out * 4;
+    size_t size = dtype_size(dt), most = (size_t)(t * (in > out ? in : out)) * size, w_bytes = (size_t)(in * out) * size;
+    size_t w = ((size_t)(t * in) * size + PLACE - 1) / PLACE * PLACE, dy = w + (w_bytes + PLACE - 1) / PLACE * PLACE;
+    size_t result = dy + ((size_t)(t * out) * size + PLACE - 1) / PLACE * PLACE, dw = (size_t)(in * out) * sizeof(float);
+    struct products s = {.flops = 6.0 * (double)t * (double)in * (double)out, .operands = result,
+                         .bytes = result + (most > dw ? most : dw)};
 
-    return (struct products){
-        .p = {{.m = t, .n = out, .k = in, .trans_b = true, .dt = dt, .dt_c = dt, .a = x, .b = w, .c = y},
-              {.m = t, .n = in, .k = out, .dt = dt, .dt_c = dt, .a = y, .b = w, .c = x},
-              {.m = out, .n = in, .k = t, .trans_a = true, .dt = dt, .dt_c = DTYPE_F32, .beta = 1, .a = y, .b = x, .c = w}},
-        .flops = 6.0 * (double)t * (double)in * (double)out,
-    };
+    s.p[0] = (struct matmul){.m = t, .n = out, .k = in, .trans_b = true, .dt = dt, .dt_c = dt};
+    s.p[1] = (struct matmul){.m = t, .n = in, .k = out, .dt = dt, .dt_c = dt};
+    s.p[2] = (struct matmul){.m = out, .n = in, .k = t, .trans_a = true, .dt = dt, .dt_c = DTYPE_F32, .beta = 1};
+    if (!mem)
+        return s;
+    s.p[0].a = s.p[2].b = mem, s.p[0].b = s.p[1].b = mem + w, s.p[1].a = s.p[2].a = mem + dy;
+    s.p[0].c = s.p[1].c = s.p[2].c = mem + result;
+    return s;
 }
 
-static size_t products_bytes(const struct train_config *c)
+/* FLOP/s, with all ranks at it; of less where the activations are smaller than that. */
+static int time_products(struct trainer *t, double *flops, struct err *e)
 {
-    int64_t t = c->micro_batch * c->model.seq / c->layout.context, in = c->model.hidden,
+    const struct train_config *c = t->config;
+    int64_t rows = c->micro_batch * c->model.seq / c->layout.context, in = c->model.hidden,
             out = model_fc1_width(&c->model) / c->layout.tensor;
-
-    return (size_t)(t * in + in * out + t * out) * 4;
-}
-
-/* FLOP/s, with all ranks at it. */
-static int time_products(struct device *dev, const struct train_config *c, double *flops, struct err *e)
-{
-    size_t bytes = products_bytes(c);
     struct products s;
     double start = 0, done = 0;
-    void *mem;
     int rc;
 
-    TRY(device_alloc(dev, &mem, bytes, e));
-    s = products_of(c, mem);
-    rc = device_zero(dev, mem, bytes, e);
+    while (products_of(c, rows, in, out, NULL).bytes > idle_bytes(t) && rows > 1)
+        *(rows < out ? &out : &rows) /= 2;
+    s = products_of(c, rows, in, out, t->pool.slab);
+    rc = fill(t->dev, s.p[0].dt, t->pool.slab, s.operands, e);
+    if (rc == 0)
+        rc = device_zero(t->dev, t->pool.slab + s.operands, s.bytes - s.operands, e);
     for (int i = 0; rc == 0 && (i < 2 || log_seconds() - start < TIMED_SECONDS); i++) {
         if (i == 1) { /* the first round makes the plans */
             start = log_seconds();
             done = 0;
         }
         for (int k = 0; k < 3 && rc == 0; k++)
-            rc = dev->ops->matmul(dev, &s.p[k], e);
+            rc = t->dev->ops->matmul(t->dev, &s.p[k], e);
         if (rc == 0)
-            rc = device_sync(dev, e);
+            rc = device_sync(t->dev, e);
         done += s.flops;
     }
     *flops = done / (log_seconds() - start);
-    device_free(dev, mem);
     return rc;
 }
 
-/* Bytes a second of a copy, read and written, and of a sum over the ranks, as a ring would move them. */
+/* Bytes a second of a copy, read and written, and of a sum over the ranks, as a ring would move them; of less where the
+ * activations of one of them are smaller. */
 static int time_bytes(struct trainer *t, double *copied, double *summed, struct err *e)
 {
-    const size_t n = TIMED_FLOATS, bytes = n * sizeof(float);
+    size_t most = t->dev->kind == DEVICE_CUDA ? GPU_COPY : TIMED_FLOATS * sizeof(float), half = idle_bytes(t) / 2 / PLACE * PLACE;
+    size_t bytes = most < half ? most : half;
+    int64_t n = bytes / sizeof(float) < TIMED_FLOATS ? (int64_t)(bytes / sizeof(float)) : TIMED_FLOATS;
     struct comm *world = t->layout.world;
+    char *mem = t->pool.slab;
     double start = 0;
-    void *mem;
     int rc, rounds = 0;
 
-    TRY(device_alloc(t->dev, &mem, 2 * bytes, e));
+    TRY(comm_all_reduce(world, &n, 1, COMM_I64, COMM_MIN, e));
     rc = device_zero(t->dev, mem, 2 * bytes, e);
-    for (start = log_seconds(); rc == 0 && log_seconds() - start < TIMED_SECONDS; rounds++) {
-        rc = device_copy(t->dev, (char *)mem + bytes, mem, bytes, e);
+    if (rc == 0)
+        rc = device_sync(t->dev, e);
+    for (start = log_seconds(); rc == 0 && log_seconds() - start < TIMED_SECONDS; rounds += COPIES) {
+        for (int i = 0; i < COPIES && rc == 0; i++)
+            rc = device_copy(t->dev, mem + bytes, mem, bytes, e);
         if (rc == 0)
             rc = device_sync(t->dev, e);
     }
     *copied = 2.0 * (double)bytes * rounds / (log_seconds() - start);
     *summed = 0;
     for (int i = 0; rc == 0 && i < 4 && world->size > 1; i++) { /* the first has the transport's beginning */
-        rc = exchange_sum(t->dev, world, mem, n, COMM_F32, e);
+        rc = exchange_sum(t->dev, world, mem, (size_t)n, COMM_F32, e);
         if (i == 0)
             start = log_seconds();
     }
     if (world->size > 1)
-        *summed = 3 * 2.0 * (double)bytes * (world->size - 1) / world->size / (log_seconds() - start);
-    device_free(t->dev, mem);
+        *summed = 3 * 2.0 * (double)n * sizeof(float) * (world->size - 1) / world->size / (log_seconds() - start);
     return rc;
 }
 
@@ -209,7 +246,7 @@ static int measure_machine(struct trainer *t, struct plan_machine *m, struct err
     int rc;
 
     TRY(comm_barrier(world, e));
-    rc = time_products(t->dev, t->config, &rate[0], e);
+    rc = time_products(t, &rate[0], e);
     TRY(comm_agree(world, &rc, e, e));
     TRY(rc);
     TRY(time_bytes(t, &rate[1], &rate[2], e));
