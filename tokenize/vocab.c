@@ -149,6 +149,7 @@ int vocab_put(struct vocab *v, uint32_t id, struct span s, struct err *e)
     if (buf_put_span(&v->bytes, s) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
     *x = (struct vocab_entry){(uint32_t)(v->bytes.n - s.n), (uint32_t)s.n & LONGEST, MODEL};
+    v->there++;
     return 0;
 }
 
@@ -167,15 +168,12 @@ int vocab_index(struct vocab *v, struct err *e)
 {
     enum { AHEAD = 16 };
     uint64_t hash[AHEAD];
-    uint32_t there = 0;
 
-    for (uint32_t id = 0; id < v->n; id++)
-        there += entry(v, id)->there != HOLE;
-    TRY(vocab_reserve(v, there, e));
+    TRY(vocab_reserve(v, v->there, e));
     for (uint32_t id = 0; id < v->n + AHEAD; id++) {
         if (id >= AHEAD && entry(v, id - AHEAD)->there)
             index_one(v, id - AHEAD, vocab_get(v, id - AHEAD), hash[id % AHEAD]);
-        if (id < v->n)
+        if (id < v->n && entry(v, id)->there)
             hash[id % AHEAD] = vocab_ask(v, vocab_get(v, id));
     }
     return 0;

@@ -22,7 +22,7 @@ enum {
 struct vocab {
     struct buf bytes;   /* every token's bytes, one after another */
     struct buf entries; /* struct vocab_entry by id */
-    uint32_t n;         /* highest id + 1 */
+    uint32_t n, there;  /* highest id + 1; how many ids up to that are tokens' */
     struct vocab_slot *slots;    /* hash table: id + 1, 0 is free */
     struct pages pages;
     uint32_t mask, used;

@@ -7,6 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+enum { MOST_IDS = 1 << 20 }; /* more are mostly holes, which take time and show nothing */
+
 static void same_vocab(struct span json)
 {
     struct tokenizer *fast = calloc(1, sizeof *fast), *slow = calloc(1, sizeof *slow);
@@ -16,7 +18,7 @@ static void same_vocab(struct span json)
     struct err e;
 
     if (fast && slow && node_parse_json_rows(&a, scanner, json, NULL, &root, &e) == 0 && root->type == NODE_ROWS &&
-        format_read_vocab(fast, root, &e) == 0) {
+        format_read_vocab(fast, root, &e) == 0 && fast->vocab.n < MOST_IDS) {
         if (node_parse_json(&a, json, &root, &e) < 0 || format_read_vocab(slow, root, &e) < 0 || fast->vocab.n != slow->vocab.n)
             abort();
         for (uint32_t id = 0; id < fast->vocab.n; id++) {
