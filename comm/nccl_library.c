@@ -30,16 +30,22 @@ static void load(const char *name)
     library = lib;
 }
 
+const char *const *nccl_library_places(void)
+{
+    static const char *const usual[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2", NULL};
+    static const char *given[2];
+
+    given[0] = getenv("QUERN_NCCL");
+    return given[0] ? given : usual;
+}
+
 int nccl_library(const struct nccl_api **out, struct err *e)
 {
-    static const char *const places[] = {"libnccl.so.2", "/usr/local/cuda/lib64/libnccl.so.2"};
-    const char *given = getenv("QUERN_NCCL"), *why;
+    const char *why;
     int version = 0;
 
-    if (!library && given)
-        load(given);
-    for (int i = 0; i < 2 && !library && !given; i++)
-        load(places[i]);
+    for (const char *const *at = nccl_library_places(); *at && !library; at++)
+        load(*at);
     if (!library) {
         why = dlerror();
         return err_set(e, ERR_UNSUPPORTED, "cannot open NCCL: %s", why ? why : "it lacks functions");

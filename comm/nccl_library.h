@@ -1,4 +1,4 @@
-/* comm/nccl_library.h -- NCCL, found and opened at run time; for comm/ alone. */
+/* comm/nccl_library.h -- NCCL, found and opened at run time. */
 #ifndef COMM_NCCL_LIBRARY_H
 #define COMM_NCCL_LIBRARY_H
 
@@ -11,8 +11,10 @@
 extern "C" {
 #endif
 
-/* $QUERN_NCCL, or libnccl.so.2 as the linker has it or as it lies in /usr/local/cuda.  ERR_UNSUPPORTED with the reason.
- * It stays open. */
+/* Where it is looked for, NULL behind the last: $QUERN_NCCL alone, or libnccl.so.2 as the linker has it, then in
+ * /usr/local/cuda. */
+const char *const *nccl_library_places(void);
+/* The first of these that is there and is NCCL.  ERR_UNSUPPORTED with the reason.  It stays open. */
 int nccl_library(const struct nccl_api **api, struct err *e);
 /* Whether it takes the host's memory: a stand-in. */
 bool nccl_library_takes_host(void);

@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/tool.h"
 #include "comm/message.h"
+#include "comm/nccl_library.h"
 #include "kernels/cuda.h"
 
 #ifndef QUERN_LIBRARIES
@@ -196,8 +197,6 @@ static const char *loadable(const char *const *names)
 
 static void put_network(struct report *r)
 {
-    const char *given = getenv("QUERN_NCCL"); /* the places are comm/nccl_library.h's */
-    const char *const nccl[] = {given ? given : "libnccl.so.2", given ? NULL : "/usr/local/cuda/lib64/libnccl.so.2", NULL};
     const struct mpi_backend *mpi;
     struct err e = {0};
     int rc = mpi_backend_open(&mpi, &e);
@@ -205,7 +204,7 @@ static void put_network(struct report *r)
     section(r, "communication");
     put_text(r, "mpi", rc == 0 ? mpi->library() : NULL);
     put_text(r, "why_no_mpi", rc == 0 ? NULL : e.msg);
-    put_text(r, "nccl", loadable(nccl));
+    put_text(r, "nccl", loadable(nccl_library_places()));
 }
 
 int main(int argc, char **argv)

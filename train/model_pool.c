@@ -28,7 +28,7 @@ void model_pool_fit(struct model_pool_size *all, const struct model_pool_size *p
 
 static size_t bytes_with(const struct model_pool_size *s, int64_t rows)
 {
-    return (size_t)s->slots * s->slot + s->work + (size_t)(whole_lines(rows) * (rooms_of(s) * s->row + s->scratch_row));
+    return model_pool_slab(s) + (size_t)(whole_lines(rows) * (rooms_of(s) * s->row + s->scratch_row));
 }
 
 size_t model_pool_bytes(const struct model_pool_size *s)
@@ -53,7 +53,7 @@ static int open_room(struct model_pool *p, struct model_room *r, int64_t rows, s
 
 int model_pool_open(struct model_pool *p, struct device *dev, const struct model_pool_size *size, struct err *e)
 {
-    size_t bytes = (size_t)size->slots * size->slot + size->work;
+    size_t bytes = model_pool_slab(size);
 
     *p = (struct model_pool){.dev = dev, .size = *size, .scratch.row = size->scratch_row};
     p->rooms = calloc((size_t)rooms_of(size) + 1, sizeof *p->rooms);

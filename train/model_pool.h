@@ -24,6 +24,11 @@ struct model_pool_size {
     int64_t scratch_row;        /* bytes of one in the room of the layer under way, which is planned for as many; 0: none */
 };
 
+/* Bytes of all slots and of what they share. */
+static inline size_t model_pool_slab(const struct model_pool_size *s)
+{
+    return (size_t)s->slots * s->slot + s->work;
+}
 /* *all becomes enough for `part` too; zeroed is enough for none. */
 void model_pool_fit(struct model_pool_size *all, const struct model_pool_size *part);
 size_t model_pool_bytes(const struct model_pool_size *s);

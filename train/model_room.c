@@ -5,14 +5,6 @@
 
 #include "train/model_pass.h"
 
-static void *carve(struct carve *c, int64_t n, size_t size)
-{
-    void *p = c->base ? c->base + c->used : NULL;
-
-    c->used += ((size_t)n * size + 63) / 64 * 64;
-    return p;
-}
-
 /* Elements of what a layer has: of act and fc1, and of the larger of both gradients at once. */
 static int64_t mlp_size(const struct model *m, int64_t layer)
 {

@@ -13,6 +13,14 @@ struct carve {
     char *base;
     size_t used;
 };
+/* The next n elements of so many bytes; without a base NULL, and only counted. */
+static inline void *carve(struct carve *c, int64_t n, size_t size)
+{
+    void *p = c->base ? c->base + c->used : NULL;
+
+    c->used += ((size_t)n * size + 63) / 64 * 64;
+    return p;
+}
 
 /* Where things are cut from: what each slot has, what all micro-batches and parts share, and what is this part's alone. */
 struct carves {

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/rng.h"
 #include "train/exchange.h"
+#include "train/model_room.h"
 
 void plan_steps_add(struct plan_steps *p, const struct train_step *s)
 {
@@ -113,15 +114,10 @@ int plan_check_memory(struct trainer *t, struct buf *out, struct err *e)
 
 /* ---- time ---- */
 
+/* What is measured is measured in the activations, which nobody needs any more: a device may have no more memory. */
 enum { TIMED_FLOATS = 1 << 20, PATTERN = 1 << 16, COPIES = 4, PLACE = 256 };
 #define TIMED_SECONDS 0.05
 #define GPU_COPY ((size_t)256 << 20) /* beyond what its caches have, and long beside a launch */
-
-/* What is measured is measured in the activations, which nobody needs any more: a device may have no more memory. */
-static size_t idle_bytes(const struct trainer *t)
-{
-    return (size_t)t->pool.size.slots * t->pool.size.slot + t->pool.size.work;
-}
 
 /* Fills memory with numbers of all kinds in [-1, 1): products of zeros take less power, and so less time. */
 static int fill(struct device *dev, enum dtype dt, char *mem, size_t bytes, struct err *e)
@@ -156,20 +152,18 @@ struct products {
 static struct products products_of(const struct train_config *c, int64_t t, int64_t in, int64_t out, char *mem)
 {
     enum dtype dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32;
-    size_t size = dtype_size(dt), most = (size_t)(t * (in > out ? in : out)) * size, w_bytes = (size_t)(in * out) * size;
-    size_t w = ((size_t)(t * in) * size + PLACE - 1) / PLACE * PLACE, dy = w + (w_bytes + PLACE - 1) / PLACE * PLACE;
-    size_t result = dy + ((size_t)(t * out) * size + PLACE - 1) / PLACE * PLACE, dw = (size_t)(in * out) * sizeof(float);
-    struct products s = {.flops = 6.0 * (double)t * (double)in * (double)out, .operands = result,
-                         .bytes = result + (most > dw ? most : dw)};
+    size_t size = dtype_size(dt), of_rows = (size_t)(t * (in > out ? in : out)) * size, dw = (size_t)(in * out) * sizeof(float);
+    struct carve k = {mem, 0};
+    void *x = carve(&k, t * in, size), *w = carve(&k, in * out, size), *dy = carve(&k, t * out, size);
+    size_t operands = k.used;
+    void *result = carve(&k, (int64_t)(of_rows > dw ? of_rows : dw), 1);
 
-    s.p[0] = (struct matmul){.m = t, .n = out, .k = in, .trans_b = true, .dt = dt, .dt_c = dt};
-    s.p[1] = (struct matmul){.m = t, .n = in, .k = out, .dt = dt, .dt_c = dt};
-    s.p[2] = (struct matmul){.m = out, .n = in, .k = t, .trans_a = true, .dt = dt, .dt_c = DTYPE_F32, .beta = 1};
-    if (!mem)
-        return s;
-    s.p[0].a = s.p[2].b = mem, s.p[0].b = s.p[1].b = mem + w, s.p[1].a = s.p[2].a = mem + dy;
-    s.p[0].c = s.p[1].c = s.p[2].c = mem + result;
-    return s;
+    return (struct products){
+        .p = {{.m = t, .n = out, .k = in, .trans_b = true, .dt = dt, .dt_c = dt, .a = x, .b = w, .c = result},
+              {.m = t, .n = in, .k = out, .dt = dt, .dt_c = dt, .a = dy, .b = w, .c = result},
+              {.m = out, .n = in, .k = t, .trans_a = true, .dt = dt, .dt_c = DTYPE_F32, .beta = 1, .a = dy, .b = x, .c = result}},
+        .flops = 6.0 * (double)t * (double)in * (double)out, .operands = operands, .bytes = k.used,
+    };
 }
 
 /* FLOP/s, with all ranks at it; of less where the activations are smaller than that. */
@@ -182,7 +176,7 @@ static int time_products(struct trainer *t, double *flops, struct err *e)
     double start = 0, done = 0;
     int rc;
 
-    while (products_of(c, rows, in, out, NULL).bytes > idle_bytes(t) && rows > 1)
+    while (products_of(c, rows, in, out, NULL).bytes > model_pool_slab(&t->pool.size) && rows > 1)
         *(rows < out ? &out : &rows) /= 2;
     s = products_of(c, rows, in, out, t->pool.slab);
     rc = fill(t->dev, s.p[0].dt, t->pool.slab, s.operands, e);
@@ -207,7 +201,8 @@ static int time_products(struct trainer *t, double *flops, struct err *e)
  * activations of one of them are smaller. */
 static int time_bytes(struct trainer *t, double *copied, double *summed, struct err *e)
 {
-    size_t most = t->dev->kind == DEVICE_CUDA ? GPU_COPY : TIMED_FLOATS * sizeof(float), half = idle_bytes(t) / 2 / PLACE * PLACE;
+    size_t most = t->dev->kind == DEVICE_CUDA ? GPU_COPY : TIMED_FLOATS * sizeof(float);
+    size_t half = model_pool_slab(&t->pool.size) / 2 / PLACE * PLACE;
     size_t bytes = most < half ? most : half;
     int64_t n = bytes / sizeof(float) < TIMED_FLOATS ? (int64_t)(bytes / sizeof(float)) : TIMED_FLOATS;
     struct comm *world = t->layout.world;
