@@ -59,7 +59,7 @@ all: $(BINS) $(LIBQUERN) $(CUDA_BACKEND) $(MPI_BACKEND)    ## build every comman
 	@$(foreach n,$(filter-out $(ON),$(NAMES)),echo "left out: quern-$n, for want of $(call lacks,$n) (make deps installs it)";)
 	@$(if $(MPI_BACKEND),,echo "left out: several ranks (quern-mpi.so), for want of mpicc (make deps installs it)")
 demo: deps-build deps-demo                  ## from a crawl to a model that writes; SHORT=1 for a quick one
-	@$(STEP) 'building quern' $B/build.log $(MAKE) $(JOBS) all
+	@$(STEP) 'building quern' $B/build.log $(MAKE) $(PARALLEL) all
 	@B=$B SHORT=$(SHORT) sh pipelines/demo.sh
 bench: all                                  ## measure: BENCH=name for one; without it, what there is
 	@B=$B bash bench/run.sh $(BENCH)
@@ -76,7 +76,7 @@ help:                                       ## this list
 .DELETE_ON_ERROR:
 .SECONDARY:
 # What a target makes of a second make: on all processors, unless -j says how many; details go to a log.
-JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) --no-print-directory
+PARALLEL = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) --no-print-directory
 STEP := sh tests/step.sh
 
 define floor

@@ -51,7 +51,7 @@ ON_GPU = export QUERN_CUDA=$B/lib/quern-cuda.so QUERN_CUDA_NOTES=1 QUERN_CUDA_LI
   $(if $(NCCL_WHEEL),QUERN_NCCL="$${QUERN_NCCL-$(NCCL_WHEEL)}");
 # All of make gpu-check and gpu-bench ends within so many seconds, the build included; what has no time is left out.
 GPU_SECONDS ?= 520
-GPU_RUN = @end=$$(($$(date +%s) + $(GPU_SECONDS))); $(MAKE) $(JOBS) gpu-programs && { $(ON_GPU) bash tests/gpu.sh
+GPU_RUN = @end=$$(($$(date +%s) + $(GPU_SECONDS))); $(MAKE) $(PARALLEL) gpu-programs && { $(ON_GPU) bash tests/gpu.sh
 gpu-programs: $B/tests/gpu_check $B/bench/gpu_bench $B/bench/gpu_train_bench $B/lib/quern-cuda.so
 gpu-check:                                              ## on a GPU: each kernel against its twin (gcc, make and CUDA suffice)
 	$(GPU_RUN) check $B $$end; }

@@ -12,8 +12,9 @@
 #   san      tests/san/*.sh, ranks that train, for programs built with sanitizers
 # A tier TIER has the programs of tests/TIER/*_test.c, built, and the scripts tests/TIER/*.sh.
 # A script prints "ok - NAME", "not ok - NAME" or "skip - NAME: WHY" a case (see tests/lib.sh).
-# ONLY=PATTERN runs the files whose name has it, UNITS="trainer comm" of unit those alone; JOBS=N so many at a time.  Of a file that fails all is shown, of the others
-# a line; everything is in $B/tests.log, and what each file took in $B/tests.times.
+# ONLY=PATTERN runs the files whose name has it, UNITS="trainer comm" of unit those alone; JOBS=N so many at a time.
+# Of a file that fails all is shown, of the others a line; everything is in $B/tests.log, and what each file took in
+# $B/tests.times.
 # A file that takes more than FILE_SECONDS (2700) fails: what its processes were doing is shown, and they are killed.
 # Of programs built with sanitizers every report counts, whatever the test makes of it.
 set -u

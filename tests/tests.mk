@@ -8,15 +8,15 @@ BENCHES := $(patsubst %.c,$B/%,$(wildcard bench/*_bench.c))
 RUN = B=$B bash tests/run.sh
 
 check: deps-build                           ## install what is missing, build, and test: 5 minutes on two cores
-	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests
+	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(PARALLEL) tests
 	@$(RUN) unit cli
 check-all: deps-build deps-dev              ## and what takes longer: kills, layouts, the leanest build, a little fuzzing
-	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests slow-tests
-	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(JOBS) -k fuzzers
+	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(PARALLEL) tests slow-tests
+	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(PARALLEL) -k fuzzers
 	@FUZZ_SECONDS=$(or $(SECONDS),5) $(RUN) unit cli slow fuzz
 check-release: deps-build deps-dev          ## and what a release has to pass: each library missing, analyzers, sanitizers, fuzzing
-	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(JOBS) tests slow-tests
-	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(JOBS) -k fuzzers
+	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(PARALLEL) tests slow-tests
+	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(PARALLEL) -k fuzzers
 	@FAULT_STEP=1 FUZZ_SECONDS=$(or $(SECONDS),60) $(RUN) unit cli slow fuzz release
 record: all                                 ## make anew what tests/record recorded from other systems; ONLY=filter for some
 	@B=$B bash tests/record/run.sh
@@ -25,19 +25,19 @@ test: tests                                 # what check runs, with what is inst
 slow-tests: $(SLOW) $B/tests/faults.so
 tests: all $(UNIT) $(RANKS) $(FAKES) $B/tests/dedup_truth $B/tests/http_server $B/tests/gpu_check $B/bench/gpu_train_bench
 check-shared: deps-build deps-shared        ## tests on the data in ../shared (set SHARED=)
-	@$(MAKE) $(JOBS) test-shared
+	@$(MAKE) $(PARALLEL) test-shared
 check-shared test-shared check-hosts: export SHARED ?= $(CURDIR)/../shared
 test-shared: all $(UNIT) $B/tests/comm_ranks $B/tests/dedup_truth
 	@$(RUN) shared
 check-san: deps-build deps-dev              ## the tools' tests under sanitizers: SANS=address,undefined or thread; ONLY=dedup for some
-	@$(MAKE) $(JOBS) $(SANITIZED) test-cli
+	@$(MAKE) $(PARALLEL) $(SANITIZED) test-cli
 check-san-unit: deps-build deps-dev         ## the same of the unit tests
-	@$(MAKE) $(JOBS) $(SANITIZED) test-unit
+	@$(MAKE) $(PARALLEL) $(SANITIZED) test-unit
 SANITIZED = CC="$(CLANG)" CXX="$(CLANG)++" HAVE_CUDA=0 DEBUG=1 SAN=$(or $(SANS),address$(comma)undefined$(comma)float-cast-overflow)
 test-cli: all $B/tests/comm_ranks $B/tests/dedup_truth $B/tests/http_server $(FAKES)
 	@$(RUN) cli
 check-san-ranks: deps-build deps-dev        ## the same of training: its unit tests, and ranks over TCP and by NCCL
-	@$(MAKE) $(JOBS) $(SANITIZED) test-ranks
+	@$(MAKE) $(PARALLEL) $(SANITIZED) test-ranks
 RANKS_UNIT := trainer checkpoint zero pipeline comm
 test-ranks: $(RANKS_UNIT:%=$B/tests/unit/%_test) $B/bin/quern-train $(FAKES)
 	@UNITS='$(RANKS_UNIT)' $(RUN) unit san
