@@ -3,7 +3,7 @@
 # Debian packages: to build and test, for the demo, for tests on shared data, for a package, for the slow tests.
 DEBS := gcc g++ make libc6-dev libsimdjson-dev libzstd-dev zlib1g-dev libdeflate-dev \
   libxxhash-dev libyaml-dev libbz2-dev liblzma-dev liblz4-dev libsnappy-dev libcurl4-openssl-dev libicu-dev libbrotli-dev nettle-dev libcld2-dev \
-  libfasttext-dev libdnnl-dev libpcre2-dev libpsl-dev libdivsufsort-dev libcmocka-dev libopenmpi-dev openmpi-bin zstd bzip2 xz-utils lz4
+  libfasttext-dev libdnnl-dev libpcre2-dev libpsl-dev libdivsufsort-dev liblbfgs-dev libcmocka-dev libopenmpi-dev openmpi-bin zstd bzip2 xz-utils lz4
 DEBS_DEMO := wget ca-certificates busybox
 DEBS_SHARED := python3
 DEBS_DEB := debhelper lintian debootstrap
@@ -14,7 +14,7 @@ PROBES := SIMDJSON:simdjson.h:-lsimdjson ZSTD:zstd.h:-lzstd ZLIB:zlib.h:-lz \
   LIBDEFLATE:libdeflate.h:-ldeflate YAML:yaml.h:-lyaml BZ2:bzlib.h:-lbz2 LZMA:lzma.h:-llzma LZ4:lz4frame.h:-llz4 SNAPPY:snappy-c.h:-lsnappy XXHASH:xxhash.h: \
   ICU:unicode/unorm2.h:-licui18n@-licuuc@-licudata \
   CURL:curl/curl.h: BROTLI:brotli/decode.h:-lbrotlidec@-lbrotlicommon CLD2:cld2/public/compact_lang_det.h:-lcld2_full@-lcld2 \
-  NETTLE:nettle/sha1.h:-lnettle FASTTEXT:fasttext/fasttext.h:-lfasttext DIVSUFSORT:divsufsort.h:-ldivsufsort \
+  NETTLE:nettle/sha1.h:-lnettle FASTTEXT:fasttext/fasttext.h:-lfasttext DIVSUFSORT:divsufsort.h:-ldivsufsort LBFGS:lbfgs.h:-llbfgs \
   DNNL:oneapi/dnnl/dnnl.h:-ldnnl PCRE2:pcre2.h:-lpcre2-8 PSL:libpsl.h:-lpsl CMOCKA:cmocka.h:-lcmocka
 # What everything needs, and what a command cannot do without beside that.
 BASE_NEEDS := SIMDJSON ZSTD ZLIB LIBDEFLATE YAML XXHASH
@@ -28,8 +28,8 @@ needs_perplexity := ICU
 needs_stats := ICU PSL
 needs_decontaminate := ICU NETTLE
 needs_curate := ICU BROTLI NETTLE PSL CLD2
-needs_ablate := $(needs_curate)
-needs_scale := $(needs_curate)
+needs_ablate := $(needs_curate) LBFGS
+needs_scale := $(needs_curate) LBFGS
 needs_dedup := $(needs_curate)
 needs_why := $(needs_curate)
 needs_report := $(needs_curate)

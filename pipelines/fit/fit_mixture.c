@@ -140,7 +140,8 @@ double mix_refit(enum mix_form f, const struct mix_data *d, double *p)
 
     if (f == MIX_LINEAR)
         return mix_fit(f, d, p);
-    fit_descend(squares, &o, n, p, STEPS);
+    if (fit_descend(squares, &o, n, p, STEPS) < 0)
+        return -1;
     return 2 * fit_polish(squares, &o, n, p) / counts_of(d);
 }
 
@@ -184,6 +185,8 @@ static int fit_from_starts(enum mix_form f, const struct mix_data *d, double *y,
             if (rc <= 0)
                 return rc;
             value = fit_descend(squares, &o, n, start, STEPS);
+            if (value < 0)
+                return ERR_NOMEM;
             if (value < best) {
                 best = value;
                 memcpy(p, start, (size_t)n * sizeof *p);

@@ -1,6 +1,7 @@
 #include "pipelines/fit/fit_scale.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,10 +139,10 @@ static double fit_grid(const struct scale_objective *o, int threads, double *p)
     qsort(g->start, (size_t)starts, sizeof *g->start, lowest_first);
     fit_parallel(threads, on, descend_start, g);
     qsort(g->start, (size_t)on, sizeof *g->start, lowest_first);
+    value = g->start[0].value;
     memcpy(p, g->start[0].p, (size_t)o->numbers * sizeof *p);
     free(g);
-    value = fit_polish(huber_sum, o, o->numbers, p);
-    return value;
+    return value < 0 ? value : fit_polish(huber_sum, o, o->numbers, p);
 }
 
 /* ---- what is fitted ---- */
@@ -208,6 +209,7 @@ struct scale_work {
     const struct scale_points *p;
     const struct scale_conf *c;
     double *count; /* (draws, n) */
+    atomic_int short_of_memory;
 };
 
 /* What is left of the log of a point's loss. */
@@ -227,7 +229,8 @@ static void draw_law(void *arg, int j)
     fit_resample(w->c->seed, (uint64_t)j, o.n, count);
     o.count = count;
     params_of(&o, &w->f->law, p);
-    fit_descend(huber_sum, &o, o.numbers, p, STEPS);
+    if (fit_descend(huber_sum, &o, o.numbers, p, STEPS) < 0)
+        atomic_store(&w->short_of_memory, 1);
     fit_polish(huber_sum, &o, o.numbers, p);
     w->f->draw[j] = law_of(&o, p);
     w->f->noise[j] = left_of(&w->f->law, w->p, i) * sqrt((double)o.n / (o.n - o.numbers));
@@ -269,7 +272,7 @@ static int fit_smaller(struct scale_fit *f, const struct scale_points *p, const 
 static int fit_all(struct scale_fit *f, const struct scale_points *p, const struct scale_conf *c, const struct scale_objective *o,
                    struct err *e)
 {
-    struct scale_work w = {f, o, p, c, malloc(sizeof(double) * (size_t)p->n * (size_t)c->draws + 1)};
+    struct scale_work w = {f, o, p, c, malloc(sizeof(double) * (size_t)p->n * (size_t)c->draws + 1), 0};
     double best[LAW], sum = 0;
 
     f->draw = malloc(sizeof *f->draw * (size_t)c->draws + 1);
@@ -287,6 +290,8 @@ static int fit_all(struct scale_fit *f, const struct scale_points *p, const stru
     f->error = sqrt(sum / (p->n - o->numbers));
     fit_parallel(c->threads, c->draws, draw_law, &w);
     free(w.count);
+    if (w.short_of_memory)
+        return err_set(e, ERR_NOMEM, "out of memory for fits");
     return fit_smaller(f, p, c, e);
 }
 

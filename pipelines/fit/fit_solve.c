@@ -1,14 +1,14 @@
 #include "pipelines/fit/fit_solve.h"
 
+#include <lbfgs.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/pool.h"
 #include "base/rng.h"
-
-enum { HISTORY = 10, ZOOMS = 40 };
 
 static double dot(const double *x, const double *y, int n)
 {
@@ -70,156 +70,37 @@ int fit_least_squares(double *a, double *b, int rows, int columns, double *x)
 
 /* ---- a minimum ---- */
 
-/* A point on a line: how far, the value there, the slope along the line. */
-struct along {
-    double t, value, slope;
-};
-
+/* A function, and what it is of, as liblbfgs calls it. */
 struct descent {
     fit_function *f;
     const void *arg;
-    int n, pairs;
-    double x[FIT_PARAMS], g[FIT_PARAMS], direction[FIT_PARAMS];
-    double new_x[FIT_PARAMS], new_g[FIT_PARAMS];
-    double s[HISTORY][FIT_PARAMS], y[HISTORY][FIT_PARAMS], rho[HISTORY]; /* the newest first */
-    double value;
 };
 
-static struct along try_at(struct descent *d, double t)
+/* What is no number is as bad as can be: a step that ends there was too long. */
+static double value_at(void *descent, const double *x, double *g, int n, double step)
 {
-    struct along a = {.t = t};
+    const struct descent *d = descent;
+    double value = d->f(d->arg, x, g);
 
-    for (int i = 0; i < d->n; i++)
-        d->new_x[i] = d->x[i] + t * d->direction[i];
-    a.value = d->f(d->arg, d->new_x, d->new_g);
-    a.slope = dot(d->new_g, d->direction, d->n);
-    if (!isfinite(a.value) || !isfinite(a.slope))
-        a.value = INFINITY;
-    return a;
-}
-
-/* The minimum of the cubic through two points and their slopes, kept away from both ends; else the middle. */
-static double between(const struct along *a, const struct along *b)
-{
-    double middle = (a->t + b->t) / 2, width = fabs(b->t - a->t), d1, d2, t;
-
-    if (!isfinite(a->value) || !isfinite(b->value))
-        return middle;
-    d1 = a->slope + b->slope - 3 * (a->value - b->value) / (a->t - b->t);
-    d2 = d1 * d1 - a->slope * b->slope;
-    if (!(d2 >= 0))
-        return middle;
-    d2 = copysign(sqrt(d2), b->t - a->t);
-    t = b->t - (b->t - a->t) * (b->slope + d2 - d1) / (b->slope - a->slope + 2 * d2);
-    return fabs(t - middle) < .4 * width ? t : middle;
-}
-
-/* A step that is long enough and goes down: first outwards, then between what encloses it.  false: there is none. */
-static bool search_line(struct descent *d, double first)
-{
-    const double slope = dot(d->g, d->direction, d->n);
-    struct along low = {0, d->value, slope}, high = {0}, now;
-    bool enclosed = false;
-
-    for (int i = 0; i < ZOOMS; i++) {
-        double t = enclosed ? between(&low, &high) : low.t == 0 ? first : 3 * low.t;
-
-        now = try_at(d, t);
-        if (now.value > d->value + 1e-4 * t * slope || now.value >= low.value) {
-            high = now;
-            enclosed = true;
-        } else if (fabs(now.slope) <= -.9 * slope) {
-            d->value = now.value;
-            return true;
-        } else {
-            if (enclosed ? now.slope * (high.t - low.t) >= 0 : now.slope >= 0) {
-                high = low;
-                enclosed = true;
-            }
-            low = now;
-        }
-    }
-    if (low.t == 0)
-        return false;
-    d->value = try_at(d, low.t).value;
-    return true;
-}
-
-/* The direction by the gradient and what the last steps say of the curvature (two-loop recursion). */
-static void set_direction(struct descent *d)
-{
-    double weight[HISTORY], *q = d->direction;
-    int n = d->n;
-
-    for (int i = 0; i < n; i++)
-        q[i] = -d->g[i];
-    for (int k = 0; k < d->pairs; k++) {
-        weight[k] = d->rho[k] * dot(d->s[k], q, n);
-        for (int i = 0; i < n; i++)
-            q[i] -= weight[k] * d->y[k][i];
-    }
-    for (int i = 0; i < n && d->pairs; i++)
-        q[i] /= d->rho[0] * dot(d->y[0], d->y[0], n);
-    for (int k = d->pairs - 1; k >= 0; k--) {
-        double more = weight[k] - d->rho[k] * dot(d->y[k], q, n);
-
-        for (int i = 0; i < n; i++)
-            q[i] += more * d->s[k][i];
-    }
-}
-
-/* Keeps the step from x to new_x, unless the curvature along it is not positive. */
-static void keep_pair(struct descent *d)
-{
-    double curvature = 0;
-
-    for (int i = 0; i < d->n; i++)
-        curvature += (d->new_x[i] - d->x[i]) * (d->new_g[i] - d->g[i]);
-    if (!(curvature > 1e-300))
-        return;
-    if (d->pairs < HISTORY)
-        d->pairs++;
-    memmove(d->s[1], d->s[0], sizeof d->s - sizeof d->s[0]);
-    memmove(d->y[1], d->y[0], sizeof d->y - sizeof d->y[0]);
-    memmove(&d->rho[1], &d->rho[0], sizeof d->rho - sizeof d->rho[0]);
-    for (int i = 0; i < d->n; i++) {
-        d->s[0][i] = d->new_x[i] - d->x[i];
-        d->y[0][i] = d->new_g[i] - d->g[i];
-    }
-    d->rho[0] = 1 / curvature;
+    (void)step;
+    return isfinite(value) && isfinite(dot(g, g, n)) ? value : INFINITY;
 }
 
 double fit_descend(fit_function *f, const void *arg, int n, double *x, int steps)
 {
-    struct descent d = {.f = f, .arg = arg, .n = n};
-    int stalled = 0;
+    struct descent d = {f, arg};
+    double value, g[FIT_PARAMS];
+    lbfgs_parameter_t how;
 
-    memcpy(d.x, x, (size_t)n * sizeof *x);
-    d.value = f(arg, d.x, d.g);
-    for (int i = 0; i < steps && isfinite(d.value) && stalled < 3; i++) {
-        double before = d.value, length = sqrt(dot(d.g, d.g, n));
-
-        if (!(length > 0) || !isfinite(length))
-            break;
-        set_direction(&d);
-        if (!(dot(d.g, d.direction, n) < 0)) {
-            d.pairs = 0;
-            set_direction(&d);
-        }
-        if (!search_line(&d, d.pairs ? 1 : fmin(1, .1 / length))) {
-            if (!d.pairs)
-                break;
-            d.pairs = 0; /* once more, by the gradient alone */
-            stalled++;
-            continue;
-        }
-        keep_pair(&d);
-        memcpy(d.x, d.new_x, sizeof d.x);
-        memcpy(d.g, d.new_g, sizeof d.g);
-        stalled = before - d.value <= 1e-15 * fabs(before) ? stalled + 1 : 0;
-    }
-    memcpy(x, d.x, (size_t)n * sizeof *x);
-    return d.value;
+    lbfgs_parameter_init(&how);
+    how.m = 10;
+    how.linesearch = LBFGS_LINESEARCH_BACKTRACKING_STRONG_WOLFE; /* the one that takes INFINITY */
+    how.max_iterations = steps;
+    how.past = 3;
+    how.delta = how.epsilon = 1e-15;
+    if (lbfgs(n, x, &value, value_at, NULL, &d, &how) == LBFGSERR_OUTOFMEMORY)
+        return ERR_NOMEM;
+    return f(arg, x, g); /* x is the best so far however else it ended */
 }
 
 /* The second derivatives by central differences of the gradient, made symmetric. */

@@ -5,7 +5,7 @@
 # shellcheck disable=SC2046
 check 'it builds' without $(optional)
 equal 'without a warning' "$(grep 'warning:' out)" ''
-for n in extract clean filter langid classify perplexity dedup decontaminate curate why stats report; do
+for n in extract clean filter langid classify perplexity dedup decontaminate curate why stats report ablate scale; do
     has "$n is left out by name" out "left out: quern-$n, for want of "
     absent "$n is not built" "lean/bin/quern-$n"
 done
