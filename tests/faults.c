@@ -8,7 +8,7 @@
  *
  * A case of mode "kill" kills the program (SIGKILL) just before the N-th call that changes a file or folder.  Whatever then
  * has a name that the first run left must be as that run left it; and the program, run again in that folder, must end as the
- * first run did.
+ * first run did.  Where all of it had its name before the kill, it may as well refuse to.
  *
  * Counted allocations are malloc, calloc, realloc, reallocarray, aligned_alloc, posix_memalign and memalign of all callers (C++'s
  * operator new calls them), mmap of the program itself, and pthread_create.  Not counted is what the program cannot
@@ -634,6 +634,7 @@ static void run_case(long i, const char *mode)
 {
     static struct run r;
     char why[4200];
+    bool whole;
 
     empty_folder(".");
     atomic_store(&left, i + 1);
@@ -648,8 +649,9 @@ static void run_case(long i, const char *mode)
     }
     if (!killing && (!resume || same_as_first(&r)))
         return;
+    whole = strcmp(r.tree, first.tree) == 0;
     run_once(&r, OFF);
-    if (r.status != first.status || strcmp(r.tree, first.tree) != 0) {
+    if ((r.status != first.status && !whole) || strcmp(r.tree, first.tree) != 0) {
         snprintf(why, sizeof why, "a run after it ends with %d%s%s", WEXITSTATUS(r.status),
                  r.status == first.status ? " and leaves other files: " : "", r.status == first.status ? other_file(&r) : "");
         say_wrong(i, mode, &r, why);

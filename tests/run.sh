@@ -128,11 +128,11 @@ n=0 running=0
 jobs=${JOBS:-$(($(nproc) + 2))} # some wait: for a disk, a rank, a signal
 for tier; do
     if [ "$tier" = release ]; then wait; running=0 jobs=1; fi
-    while read -r t; do
+    for t in $(files "$tier"); do # a process substitution would be one more for which wait -n waits
         [ $running -lt "$jobs" ] || { wait -n; running=$((running - 1)); }
         n=$((n + 1)) running=$((running + 1))
         one $n "$t" &
-    done < <(files "$tier")
+    done
 done
 wait
 
