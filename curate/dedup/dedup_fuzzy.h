@@ -99,7 +99,7 @@ int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf
 /* What others see of a note made on a CPU: documents that agree in key k of both are candidates.  No keys:
  * it meets nobody. */
 struct dedup_fuzzy_note {
-    uint64_t shingles;
+    uint64_t shingle_bytes;
     const uint64_t *key;
     size_t keys;
     struct span id;
