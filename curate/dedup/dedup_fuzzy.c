@@ -207,13 +207,13 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
     h.id_n = id.n;
     TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h.rank, e));
     rc = shingle_set_of(&set, t->shingler, d->compared.p ? d->compared : d->text, &t->sets, f->conf.dir, e);
-    h.count = set.count;
+    h.count = f->conf.no_similarity ? 0 : set.count;
     if (rc == 0 && f->conf.keep == KEEP_BEST)
         dedup_seen_count(&f->ranks, h.rank > 0);
     laps_add(&f->laps, LAP_SHINGLES, now);
     if (rc < 0)
         return rc;
-    if (set.file.s && d->note_rest && !t->signer)
+    if (set.file.s && d->note_rest && !t->signer && h.count)
         return long_note(f, t, d, &h, &set, id, note, e);
     TRY(t->signer ? own_note(t, d, &h, &set, id, note, e) : whole_note(f, t, d, &h, &set, id, note, e));
     return spill_part_done(&set.file, e);
@@ -512,7 +512,7 @@ static int open_parts(struct fuzzy *f, const struct opt_list *against, struct er
     if (f->conf.index)
         TRY(index_out_check(f->conf.index, e));
     f->signs = (struct dedup_sign_conf){f->gpu, &f->minhash, &f->shape, &f->store, (size_t)f->conf.batch, batch_hashes(f),
-                                       &f->laps, 0};
+                                       &f->laps, f->conf.no_similarity, 0};
     return dedup_store_open(&f->store, &f->shape, f->conf.dir,
                             (f->conf.memory ? f->conf.memory : DEDUP_FUZZY_MEMORY) / BUFFERS, e);
 }

@@ -43,6 +43,7 @@ struct dedup_fuzzy_conf {
     int64_t strip_template; /* lines that so many documents have are left out where documents are compared, by a stage before
                              this one (curate/dedup/dedup_templates.h); 0: all of a text is compared */
     const char *templates; /* file of these lines; NULL: none */
+    bool no_similarity;   /* verify false: nobody asks how similar what goes is, so shingles are not put aside; no index */
     bool own_notes;       /* the notes stay in this process: they are small, and their shingles are on disk before commit */
 };
 #define DEDUP_FUZZY_MEMORY (INT64_C(1) << 30)

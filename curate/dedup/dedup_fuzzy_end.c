@@ -217,7 +217,7 @@ static int decide(struct fuzzy *f, int jobs, struct err *e)
 {
     struct dedup_listener listener = {dedup_pairs_put, NULL};
     struct dedup_plan plan = {.store = &f->store, .bands = f->n_bands, .rows = f->n_rows,
-                              .threshold = f->conf.threshold, .verify = f->conf.verify,
+                              .threshold = f->conf.threshold, .verify = f->conf.verify, .no_similarity = f->conf.no_similarity,
                               .memory = dedup_fuzzy_memory_left(f, f->store.n), .jobs = jobs, .dir = f->conf.dir,
                               .laps = &f->laps};
 
