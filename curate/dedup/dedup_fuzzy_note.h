@@ -1,8 +1,8 @@
 /* curate/dedup/dedup_fuzzy_note.h -- the note of a document for near-duplicates, byte by byte.
  *
- * A head, the hashes of its shingles, packed, and zeros up to a multiple of 8 bytes; the keys of its bands and its sketch, its id, and its text if there is to be a
- * report.  No keys and sketch if there are no shingles, or if a GPU is to make them; keys and a sketch without shingles of a
- * document of an index that nothing is verified by.
+ * A head, the hashes of its shingles, packed, and zeros up to a multiple of 8 bytes; the keys of its bands and its sketch; its
+ * id, and its text if there is to be a report.  No keys and sketch if there are no shingles, or if a GPU is to make them; keys
+ * and a sketch without shingles of a document of an index that nothing is verified by, or where similarities are not asked for.
  */
 #ifndef CURATE_DEDUP_FUZZY_NOTE_H
 #define CURATE_DEDUP_FUZZY_NOTE_H

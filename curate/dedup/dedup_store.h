@@ -46,7 +46,8 @@ struct dedup_store {
     size_t run_n;
 };
 
-/* bands, sketch_bytes and hash_bytes as in b.  buffers: bytes of memory for all files but those of threads.  Close it in any case. */
+/* bands, sketch_bytes and hash_bytes as in b.  buffers: bytes of memory for all files but those of threads.  Close it in any
+ * case. */
 int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const char *dir, int64_t buffers,
                      struct err *e);
 /* A file of shingles for one writer, by set_put: first is added to places in it.  Any thread. */
