@@ -169,7 +169,7 @@ void ISA_FN(minhash_window)(const char *text, const uint32_t *start, int width, 
 
 /* ---- characters ---- */
 
-enum { ROW = 32, MAX_ROW_WIDTH = 64 };
+enum { ROW = 32, MAX_ROW_WIDTH = 64, ROW_BYTES = (ROW + MAX_ROW_WIDTH) * 4 };
 
 /* MurmurHash3_x86_32 of ROW windows of n bytes that begin at ROW bytes in a row, n a
  * multiple of 4: plain loops, which the compiler turns into vectors.  What each four
@@ -193,6 +193,38 @@ static void murmur_row(const unsigned char *p, int n, uint32_t seed, uint64_t *h
     }
 }
 
+/* The same of ROW windows of `width` characters of any bytes, 4 or more in each and up to ROW_BYTES in all.  Windows that have
+ * ended go along until the longest has. */
+static void murmur_any_row(const unsigned char *p, const uint32_t *start, int width, uint32_t seed, uint64_t *hash)
+{
+    uint32_t word[ROW_BYTES], mixed[2 * ROW_BYTES], h[ROW];
+    int32_t at[ROW], n[ROW], most = 0, bytes = (int32_t)(start[ROW - 1 + width] - start[0]);
+
+    p += start[0];
+    for (int j = 0; j + 4 <= bytes; j++) {
+        word[j] = p[j] | (uint32_t)p[j + 1] << 8 | (uint32_t)p[j + 2] << 16 | (uint32_t)p[j + 3] << 24;
+        mixed[j] = murmur3_mixed(word[j]);
+    }
+    for (int j = 0; j < ROW; j++) {
+        at[j] = (int32_t)(start[j] - start[0]);
+        n[j] = (int32_t)(start[j + width] - start[j]);
+        most = n[j] > most ? n[j] : most;
+        h[j] = seed;
+    }
+    for (int j = bytes - 3; j < bytes + most; j++)
+        mixed[j] = 0;
+    for (int i = 4; i <= most; i += 4)
+        for (int j = 0; j < ROW; j++) {
+            uint32_t next = hash_rotl32(h[j] ^ mixed[at[j] + i - 4], 13) * 5 + 0xe6546b64u;
+            h[j] = i <= n[j] ? next : h[j];
+        }
+    for (int j = 0; j < ROW; j++) { /* the last bytes are the upper ones of the last four */
+        uint32_t left = (uint32_t)n[j] % 4, k = word[at[j] + n[j] - 4] >> (32 - 8 * left) % 32;
+        h[j] = murmur3_end(h[j] ^ murmur3_mixed(left ? k : 0), (uint32_t)n[j]);
+        hash[j] = h[j] ? h[j] : 1;
+    }
+}
+
 void ISA_FN(minhash_window_chars)(const char *text, const uint32_t *start, int width, size_t count,
                                   uint32_t seed, uint64_t *hash)
 {
@@ -203,6 +235,9 @@ void ISA_FN(minhash_window_chars)(const char *text, const uint32_t *start, int w
         if (width % 4 == 0 && width <= MAX_ROW_WIDTH && i + ROW <= count &&
             start[i + ROW - 1 + (size_t)width] - start[i] == (uint32_t)(ROW - 1 + width)) {
             murmur_row(p + start[i], width, seed, hash + i);
+            i += ROW;
+        } else if (width >= 4 && i + ROW <= count && start[i + ROW - 1 + (size_t)width] - start[i] <= ROW_BYTES) {
+            murmur_any_row(p, start + i, width, seed, hash + i);
             i += ROW;
         } else {
             uint32_t h = murmur3(p + start[i], start[i + (size_t)width] - start[i], seed);

@@ -132,13 +132,14 @@ static int check_stars(const struct stage_kind *k, const struct opt *opts, int r
     return 0;
 }
 
-/* An index names the files of the texts, if these can be read again; else it has a set file, which must be none of the
- * run's others. */
-static int settle_index(struct dedup_fuzzy_conf *c, int ranks, int n, char **argv, struct err *e)
+/* What the whole command says of near-duplicates.  An index names the files of the texts, if these can be read again; else it
+ * has a set file, which must be none of the run's others. */
+static int settle_fuzzy(struct dedup_fuzzy_conf *c, int ranks, const char *rejects, int n, char **argv, struct err *e)
 {
     char sets[4096];
 
     c->own_notes = ranks == 1;
+    c->no_similarity = !c->verify && !rejects && !c->clusters && !c->index;
     c->texts = n > 0;
     for (int i = 1; i <= n; i++)
         c->texts &= !lines_is_pipe(argv[i]);
@@ -181,7 +182,7 @@ static int run(const struct stage_kind *k, void *conf, const struct opt *opts, s
     driver->ranks = c->size > 1 ? c : NULL;
     rc = driver->ranks ? check_stars(k, opts, c->size, &e) : 0;
     if (rc == 0 && is_fuzzy(k))
-        rc = settle_index(conf, c->size, n, argv, &e);
+        rc = settle_fuzzy(conf, c->size, driver->rejects, n, argv, &e);
     if (rc == 0)
         rc = (before = stage_kind_before(k, conf)) ? open_stage(stage, &opened, before, conf, driver->ranks, &e) : 0;
     if (rc == 0)

@@ -292,7 +292,7 @@ static int make_note(struct giving *g, const struct dedup_index *x, uint64_t n, 
     if (!fuzzy_note_new(g->a->conf.shape, &g->arena, &h, true, p, note, e))
         return ERR_NOMEM;
     if (h.count)
-        memcpy(p->hash, hash, h.count * sizeof *hash);
+        set_pack(p->hash, g->a->conf.shape->hash_bytes, hash, h.count);
     memcpy(p->id, d.id.p, d.id.n);
     memset(p->record.sketch, 0, g->a->conf.shape->sketch_bytes);
     memcpy(p->record.sketch, d.sketch, (size_t)x->bands * (size_t)x->rows);

@@ -9,7 +9,7 @@
 
 int dedup_bands_init(struct dedup_bands *b, int bands, int rows, struct err *e)
 {
-    *b = (struct dedup_bands){.bands = bands, .rows = rows};
+    *b = (struct dedup_bands){.bands = bands, .rows = rows, .hash_bytes = sizeof(uint64_t)};
     b->sketch_bytes = ((size_t)bands * (size_t)rows + 63) / 64 * 64;
     b->band = calloc((size_t)bands, sizeof *b->band);
     return b->band ? 0 : err_set(e, ERR_NOMEM, "out of memory for %d bands", bands);

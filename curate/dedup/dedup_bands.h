@@ -38,6 +38,7 @@ struct band {
 struct dedup_bands {
     int bands, rows;
     size_t sketch_bytes;
+    size_t hash_bytes; /* of the shingles of documents, as they are put aside: 4 or 8 */
     size_t docs, cap;
     uint64_t *key;   /* docs x bands; once indexed, the number of the bucket, or NONE */
     uint8_t *sketch; /* docs x sketch_bytes */
@@ -56,6 +57,7 @@ static inline uint64_t dedup_band_unmix(uint64_t mixed, int band)
     return hash_unmix64(mixed) - (uint64_t)band;
 }
 
+/* With hashes of 8 bytes. */
 int dedup_bands_init(struct dedup_bands *b, int bands, int rows, struct err *e);
 void dedup_bands_free(struct dedup_bands *b);
 /* Bytes that a document takes when there are buckets; making them takes 40 more a thread. */

@@ -296,7 +296,8 @@ static int unite_groups(struct blocks *b, struct err *e)
             if (b->doc[i].rank != UINT64_MAX)
                 b->fate[b->doc[i].number].survivor = first.number;
         }
-        TRY(measure_all(b, n, e));
+        if (!b->p->no_similarity)
+            TRY(measure_all(b, n, e));
     }
     return 0;
 }

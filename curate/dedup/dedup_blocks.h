@@ -17,6 +17,7 @@ struct dedup_plan {
     int bands, rows;
     double threshold;
     bool verify;    /* false: all that are linked are one cluster, of which the highest rank stays */
+    bool no_similarity; /* of those: how similar they are is not found out, and 1 */
     int64_t memory; /* bytes, beside the 8 a document of the answer */
     int jobs;
     const char *dir; /* for temporary files, as spill_open has it */

@@ -150,7 +150,8 @@ static int whole_note(struct fuzzy *f, struct thread *t, struct doc *d, const st
         return ERR_NOMEM;
     memcpy(p.id, id.p, id.n);
     memcpy(p.id + id.n, d->text.p, h->text_n);
-    TRY(shingle_set_copy(set, 0, p.hash, h->count, e));
+    if (h->count)
+        TRY(shingle_set_pack(set, p.hash, e));
     return p.has_record ? dedup_sign_one(t->cpu, &f->minhash, &f->shape, set, &p.record, e) : 0;
 }
 
@@ -165,6 +166,7 @@ static int long_note(struct fuzzy *f, struct thread *t, struct doc *d, const str
     TRY(whole_note(f, t, d, &head, set, id, &u.note, e));
     to = u.of.h;
     to->count = h->count;
+    TRY(spill_put(&t->sets, &(uint64_t){0}, fuzzy_note_hashes(&f->shape, h->count) - set->file.n, e));
     TRY(spill_put(&t->sets, to + 1, u.of.n - sizeof *to, e));
     TRY(spill_write_out(&t->sets, e));
     *note = (struct span){u.note.p, sizeof *to};
@@ -205,13 +207,13 @@ static int fuzzy_work(void *stage, void *thread, struct doc *d, struct verdict *
     h.id_n = id.n;
     TRY(dedup_keep_rank(f->conf.keep, f->conf.by, d, &h.rank, e));
     rc = shingle_set_of(&set, t->shingler, d->compared.p ? d->compared : d->text, &t->sets, f->conf.dir, e);
-    h.count = set.count;
+    h.count = f->conf.no_similarity ? 0 : set.count;
     if (rc == 0 && f->conf.keep == KEEP_BEST)
         dedup_seen_count(&f->ranks, h.rank > 0);
     laps_add(&f->laps, LAP_SHINGLES, now);
     if (rc < 0)
         return rc;
-    if (set.file.s && d->note_rest && !t->signer)
+    if (set.file.s && d->note_rest && !t->signer && h.count)
         return long_note(f, t, d, &h, &set, id, note, e);
     TRY(t->signer ? own_note(t, d, &h, &set, id, note, e) : whole_note(f, t, d, &h, &set, id, note, e));
     return spill_part_done(&set.file, e);
@@ -265,7 +267,7 @@ static int put_parts(struct fuzzy *f, const struct fuzzy_parts *p, size_t count,
     if (!p->has_record && count) {
         if (!f->signer)
             TRY(dedup_signer_new(&f->signer, &f->signs, e));
-        return dedup_signer_add(f->signer, &(struct shingle_set){p->hash, count, p->hashes}, d, e);
+        return dedup_signer_add(f->signer, &(struct shingle_set){NULL, count, p->hashes, p->hash, f->shape.hash_bytes}, d, e);
     }
     *d = (struct signed_doc){0};
     TRY(p->hash ? dedup_store_put_set(&f->store, p->hash, count, &d->set, e)
@@ -410,7 +412,7 @@ int dedup_fuzzy_note(const void *stage, struct span note, const struct spill_par
     struct fuzzy_note *h;
 
     TRY(fuzzy_note_parse_long(&f->shape, note, rest, a, &h, &p, e));
-    *to = (struct dedup_fuzzy_note){h->count, p.record.key, p.has_record ? (size_t)f->shape.bands : 0,
+    *to = (struct dedup_fuzzy_note){h->count * f->shape.hash_bytes, p.record.key, p.has_record ? (size_t)f->shape.bands : 0,
                                    fuzzy_shown(f, (struct span){p.id, h->id_n})};
     return 0;
 }
@@ -504,12 +506,13 @@ static int open_parts(struct fuzzy *f, const struct opt_list *against, struct er
         snprintf(f->kind + n, sizeof f->kind - (size_t)n, " seed=%" PRIu32, seed);
     TRY(dedup_gpu_open(&f->gpu, f->conf.device, e));
     TRY(dedup_bands_init(&f->shape, f->n_bands, f->n_rows, e));
+    f->shape.hash_bytes = minhash_hash_bytes(f->preset);
     TRY(dedup_fuzzy_against(f, against, &f->against, e));
     f->sets = f->conf.index_sets || !f->conf.texts;
     if (f->conf.index)
         TRY(index_out_check(f->conf.index, e));
     f->signs = (struct dedup_sign_conf){f->gpu, &f->minhash, &f->shape, &f->store, (size_t)f->conf.batch, batch_hashes(f),
-                                       &f->laps, 0};
+                                       &f->laps, f->conf.no_similarity, 0};
     return dedup_store_open(&f->store, &f->shape, f->conf.dir,
                             (f->conf.memory ? f->conf.memory : DEDUP_FUZZY_MEMORY) / BUFFERS, e);
 }

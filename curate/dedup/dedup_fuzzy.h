@@ -43,6 +43,7 @@ struct dedup_fuzzy_conf {
     int64_t strip_template; /* lines that so many documents have are left out where documents are compared, by a stage before
                              this one (curate/dedup/dedup_templates.h); 0: all of a text is compared */
     const char *templates; /* file of these lines; NULL: none */
+    bool no_similarity;   /* verify false: nobody asks how similar what goes is, so shingles are not put aside; no index */
     bool own_notes;       /* the notes stay in this process: they are small, and their shingles are on disk before commit */
 };
 #define DEDUP_FUZZY_MEMORY (INT64_C(1) << 30)
@@ -99,7 +100,7 @@ int dedup_fuzzy_stage_open(struct stage *st, const struct dedup_fuzzy_conf *conf
 /* What others see of a note made on a CPU: documents that agree in key k of both are candidates.  No keys:
  * it meets nobody. */
 struct dedup_fuzzy_note {
-    uint64_t shingles;
+    uint64_t shingle_bytes;
     const uint64_t *key;
     size_t keys;
     struct span id;

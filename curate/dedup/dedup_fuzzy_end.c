@@ -125,11 +125,19 @@ int dedup_fuzzy_index_put(const void *stage, struct index_out *x, struct span no
     const struct fuzzy *f = stage;
     struct fuzzy_parts p;
     struct fuzzy_note *h;
+    uint64_t *hash;
     struct span name;
+    int rc;
 
     TRY(fuzzy_note_parse(&f->shape, note, &h, &p, e));
     name = (struct span){p.id, h->id_n};
-    return index_out_put(x, fuzzy_shown(f, name), doc_name_place(name), p.hash, h->count, p.has_record ? &p.record : NULL, e);
+    hash = malloc((h->count + 1) * sizeof *hash);
+    if (!hash)
+        return err_set(e, ERR_NOMEM, "out of memory for %" PRIu64 " shingles", h->count);
+    set_unpack(hash, f->shape.hash_bytes, p.hash, h->count);
+    rc = index_out_put(x, fuzzy_shown(f, name), doc_name_place(name), hash, h->count, p.has_record ? &p.record : NULL, e);
+    free(hash);
+    return rc;
 }
 
 static int write_index(struct fuzzy *f, struct err *e)
@@ -209,7 +217,7 @@ static int decide(struct fuzzy *f, int jobs, struct err *e)
 {
     struct dedup_listener listener = {dedup_pairs_put, NULL};
     struct dedup_plan plan = {.store = &f->store, .bands = f->n_bands, .rows = f->n_rows,
-                              .threshold = f->conf.threshold, .verify = f->conf.verify,
+                              .threshold = f->conf.threshold, .verify = f->conf.verify, .no_similarity = f->conf.no_similarity,
                               .memory = dedup_fuzzy_memory_left(f, f->store.n), .jobs = jobs, .dir = f->conf.dir,
                               .laps = &f->laps};
 

@@ -4,12 +4,13 @@
 static size_t note_parts(const struct dedup_bands *shape, struct fuzzy_note *h, bool has_record, struct fuzzy_parts *p)
 {
     size_t keys = has_record ? (size_t)shape->bands : 0, sketch = has_record ? shape->sketch_bytes : 0;
+    size_t hashes = fuzzy_note_hashes(shape, h->count);
 
-    *p = (struct fuzzy_parts){.hash = (uint64_t *)(h + 1), .has_record = has_record};
-    p->record.key = p->hash + h->count;
+    *p = (struct fuzzy_parts){.hash = h + 1, .has_record = has_record};
+    p->record.key = (uint64_t *)(h + 1) + hashes / sizeof(uint64_t);
     p->record.sketch = (uint8_t *)(p->record.key + keys);
     p->id = (char *)p->record.sketch + sketch;
-    return sizeof *h + (h->count + keys) * sizeof(uint64_t) + sketch + h->id_n + h->text_n;
+    return sizeof *h + hashes + keys * sizeof(uint64_t) + sketch + h->id_n + h->text_n;
 }
 
 struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena *a, const struct fuzzy_note *head,
@@ -26,6 +27,8 @@ struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena 
     }
     *to = h;
     note_parts(shape, to, has_record, p);
+    if (h.count % 2)
+        p->record.key[-1] = 0;
     return to;
 }
 
@@ -40,7 +43,7 @@ int fuzzy_note_parse(const struct dedup_bands *shape, struct span note, struct f
     union { const char *in; struct fuzzy_note *h; } u = {note.p}; /* only read */
 
     *h = u.h;
-    if (note.n >= sizeof **h && u.h->count <= note.n / sizeof(uint64_t) && u.h->id_n <= note.n && u.h->text_n <= note.n &&
+    if (note.n >= sizeof **h && u.h->count <= note.n / shape->hash_bytes && u.h->id_n <= note.n && u.h->text_n <= note.n &&
         (note_parts(shape, u.h, true, p) == note.n || note_parts(shape, u.h, false, p) == note.n))
         return 0;
     return not_one(note.n, e);
@@ -59,8 +62,8 @@ int fuzzy_note_parse_long(const struct dedup_bands *shape, struct span note, con
     if (note.n != sizeof head)
         return not_one(note.n, e);
     memcpy(&head, note.p, sizeof head);
-    hashes = head.count * sizeof(uint64_t);
-    if (head.count > rest->n / sizeof(uint64_t))
+    hashes = fuzzy_note_hashes(shape, head.count <= rest->n ? head.count : 0);
+    if (head.count > rest->n || hashes > rest->n)
         return not_one(rest->n, e);
     others = rest->n - hashes;
     u.bytes = arena_alloc(a, sizeof head + others);
@@ -72,6 +75,6 @@ int fuzzy_note_parse_long(const struct dedup_bands *shape, struct span note, con
     TRY(fuzzy_note_parse(shape, (struct span){u.bytes, sizeof head + others}, h, p, e));
     (*h)->count = head.count;
     p->hash = NULL;
-    p->hashes = (struct spill_part){rest->s, rest->at, hashes};
+    p->hashes = (struct spill_part){rest->s, rest->at, head.count * shape->hash_bytes};
     return 0;
 }

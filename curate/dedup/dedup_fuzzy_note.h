@@ -1,8 +1,8 @@
 /* curate/dedup/dedup_fuzzy_note.h -- the note of a document for near-duplicates, byte by byte.
  *
- * A head, the hashes of its shingles, the keys of its bands and its sketch, its id, and its text if there is to be a
- * report.  No keys and sketch if there are no shingles, or if a GPU is to make them; keys and a sketch without shingles of a
- * document of an index that nothing is verified by.
+ * A head, the hashes of its shingles, packed, and zeros up to a multiple of 8 bytes; the keys of its bands and its sketch; its
+ * id, and its text if there is to be a report.  No keys and sketch if there are no shingles, or if a GPU is to make them; keys
+ * and a sketch without shingles of a document of an index that nothing is verified by, or where similarities are not asked for.
  */
 #ifndef CURATE_DEDUP_FUZZY_NOTE_H
 #define CURATE_DEDUP_FUZZY_NOTE_H
@@ -16,14 +16,20 @@ struct fuzzy_note {
 };
 /* Where the parts are. */
 struct fuzzy_parts {
-    uint64_t *hash;           /* NULL: */
+    void *hash;               /* packed; NULL: */
     struct spill_part hashes; /*   in a file */
     struct band_record record;
     bool has_record;
     char *id; /* and the text behind it */
 };
 
-/* Makes a note with this head in a, its parts to be filled.  NULL: out of memory. */
+/* Bytes of n hashes in a note, with the zeros. */
+static inline size_t fuzzy_note_hashes(const struct dedup_bands *shape, uint64_t n)
+{
+    return ((size_t)n * shape->hash_bytes + 7) / 8 * 8;
+}
+
+/* Makes a note with this head in a, its parts to be filled but for the zeros.  NULL: out of memory. */
 struct fuzzy_note *fuzzy_note_new(const struct dedup_bands *shape, struct arena *a, const struct fuzzy_note *head,
                                   bool has_record, struct fuzzy_parts *p, struct span *note, struct err *e);
 /* Takes a note apart, which may come from a file that others made.  ERR_IO: it is none of bands of this shape. */

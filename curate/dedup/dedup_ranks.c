@@ -86,7 +86,7 @@ static int commit_fuzzy(struct sharded *s, struct span note, const struct spill_
             continue;
         TRY(spill_put(&s->out.file[rank_key_owner(s->c, k.key)], &k, sizeof k, e));
     }
-    s->shingles += x.shingles;
+    s->shingle_bytes += x.shingle_bytes;
     id_n = x.id.n;
     if (s->clusters && !outside) {
         TRY(spill_put(&s->ids, &id_n, sizeof id_n, e));
@@ -607,7 +607,8 @@ static int cpu_only(struct err *e)
 static int open_group(struct sharded *s, const struct dedup_fuzzy_conf *c, struct err *e)
 {
     struct rank_group_conf conf = {.c = s->c, .dir = s->dir, .threshold = c->threshold, .last = c->keep == KEEP_LAST,
-                                   .memory = memory_left(s), .report_over = c->report_over};
+                                   .memory = memory_left(s), .report_over = c->report_over,
+                                   .hash_bytes = minhash_hash_bytes(minhash_preset_at(c->preset - 1))};
 
     conf.memory = conf.memory < LEAST_WORK ? LEAST_WORK : conf.memory;
     s->threshold = c->threshold;

@@ -353,7 +353,7 @@ int sharded_count(struct sharded *s, struct err *e)
     uint64_t largest[2] = {0};
     int rc;
     uint64_t all = s->docs.first[s->c->size];
-    uint64_t sum[] = {s->stay, s->sent, 8 * s->shingles, 0, 0, 0, s->n - (s->own.end - s->own.first), 0, 0};
+    uint64_t sum[] = {s->stay, s->sent, s->shingle_bytes, 0, 0, 0, s->n - (s->own.end - s->own.first), 0, 0};
 
     for (int r = 0; r < s->c->size; r++)
         sum[7] += s->came[r];

@@ -8,6 +8,8 @@
 
 /* Elements that the table holds, unless that makes more parts than these; and that are read at a time. */
 enum { PART = 1 << 19, PARTS_MOST = 16, READ = 1 << 17 };
+/* Hashes that are packed before they are put, and unpacked in one go. */
+enum { PACK = 1 << 10, LANES = 16 };
 
 /* The elements of one set, or of a part of it.  0 marks free slots, and is remembered apart. */
 struct table {
@@ -26,12 +28,77 @@ struct dedup_compare {
     size_t hash_cap;
 };
 
+/* ---- on disk ---- */
+
+void set_pack(void *to, size_t bytes, const uint64_t *hash, size_t n)
+{
+    char *p = to;
+
+    if (bytes == sizeof *hash) {
+        memcpy(to, hash, n * sizeof *hash);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t h = (uint32_t)hash[i];
+        memcpy(p + i * sizeof h, &h, sizeof h);
+    }
+}
+
+/* LANES at a time, all of them read before any is written: what is in the same memory is never behind. */
+void set_unpack(uint64_t *to, size_t bytes, const void *from, size_t n)
+{
+    const char *p = from;
+    uint32_t h[LANES];
+    size_t i = 0;
+
+    if (bytes == sizeof *to) {
+        memmove(to, from, n * sizeof *to);
+        return;
+    }
+    for (; n - i >= LANES; i += LANES) {
+        memcpy(h, p + i * sizeof *h, sizeof h);
+        for (size_t k = 0; k < LANES; k++)
+            to[i + k] = h[k];
+    }
+    for (; i < n; i++) {
+        memcpy(h, p + i * sizeof *h, sizeof *h);
+        to[i] = *h;
+    }
+}
+
+int set_put(struct spill *to, size_t bytes, const uint64_t *hash, size_t n, struct err *e)
+{
+    uint32_t packed[PACK];
+
+    if (bytes == sizeof *hash)
+        return spill_put(to, hash, n * sizeof *hash, e);
+    for (size_t k; n; hash += k, n -= k) {
+        k = n < PACK ? n : PACK;
+        set_pack(packed, bytes, hash, k);
+        TRY(spill_put(to, packed, k * bytes, e));
+    }
+    return 0;
+}
+
+int set_read(const struct spill *from, uint64_t offset, size_t bytes, uint64_t *to, size_t n, struct err *e)
+{
+    char *packed = (char *)(to + n) - n * bytes;
+
+    if (!n)
+        return 0;
+    TRY(spill_read(from, offset, packed, n * bytes, e));
+    set_unpack(to, bytes, packed, n);
+    return 0;
+}
+
 int set_files_read(const struct set_files *f, struct set_ref set, uint64_t *hash, struct err *e)
 {
     uint64_t place = set.at & ((UINT64_C(1) << SET_FILE_SHIFT) - 1);
 
-    return set.size ? spill_read(f->file[set.at >> SET_FILE_SHIFT], place * sizeof *hash, hash, set.size * sizeof *hash, e) : 0;
+    return set.size ? set_read(f->file[set.at >> SET_FILE_SHIFT], place * f->bytes, f->bytes, hash, set.size, e) : 0;
 }
+
+/* ---- two sets ---- */
 
 int dedup_compare_new(struct dedup_compare **out, const struct set_files *sets, struct err *e)
 {

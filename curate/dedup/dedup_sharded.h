@@ -38,7 +38,7 @@ struct sharded {
     struct rank_files hits; /* fuzzy: in indexes */
     struct spill_reader route_in, *answer_in;
     uint64_t *came; /* how many from each rank */
-    uint64_t sent, shingles, stay;
+    uint64_t sent, shingle_bytes, stay;
     struct dedup_fuzzy_counts counts; /* of all ranks */
     char *largest_id;
     struct file_group files; /* rank 0: what it has written beside the documents */

@@ -43,7 +43,7 @@ static int sign_parts(struct device *cpu, const struct minhash *m, const struct 
         for (int i = 0; i < m->n && rc == 0; i++)
             sig[i] = at && sig[i] < part[i] ? sig[i] : part[i];
         if (rc == 0 && to)
-            rc = spill_put(to, hash, n * sizeof *hash, e);
+            rc = set_put(to, set->bytes, hash, n, e);
     }
     free(hash);
     return rc;
@@ -225,6 +225,12 @@ static int begin_batch(struct dedup_signer *s, struct batch *b, struct err *e)
 
 /* ---- documents ---- */
 
+/* Hashes to the file, if they are put aside. */
+static int put_aside(struct dedup_signer *s, const uint64_t *hash, size_t n, struct err *e)
+{
+    return s->c->no_sets ? 0 : set_put(s->sets, s->c->shape->hash_bytes, hash, n, e);
+}
+
 /* On the CPU: its shingles to the file, its record to its place. */
 static int sign_now(struct dedup_signer *s, struct batch *b, const struct shingle_set *set, struct err *e)
 {
@@ -233,11 +239,12 @@ static int sign_now(struct dedup_signer *s, struct batch *b, const struct shingl
     struct band_record r = {p.key + b->n * (size_t)shape->bands, p.sketch + b->n * shape->sketch_bytes};
     uint64_t sig[MINHASH_MAX], t = laps_now();
 
-    TRY(set->hash ? sign(s->cpu, s->c->m, set->hash, set->count, sig, e) : sign_parts(s->cpu, s->c->m, set, s->sets, sig, e));
+    TRY(set->hash ? sign(s->cpu, s->c->m, set->hash, set->count, sig, e)
+                  : sign_parts(s->cpu, s->c->m, set, s->c->no_sets ? NULL : s->sets, sig, e));
     TRY(make_record(s->cpu, s->c->m, shape, sig, &r, e));
     t = laps_add(s->c->laps, LAP_SIGN, t);
     if (set->hash)
-        TRY(spill_put(s->sets, set->hash, set->count * sizeof *set->hash, e));
+        TRY(put_aside(s, set->hash, set->count, e));
     laps_add(s->c->laps, LAP_ASIDE, t);
     return 0;
 }
@@ -253,8 +260,8 @@ int dedup_signer_add(struct dedup_signer *s, const struct shingle_set *set, stru
     if (!b->n)
         TRY(begin_batch(s, b, e));
     TRY(room_for(s, b, count, e));
-    *d = (struct signed_doc){s, {s->first + s->sets->size / sizeof(uint64_t) + b->used, count}, (uint32_t)s->filling,
-                             (uint32_t)b->n};
+    *d = (struct signed_doc){s, {s->first + s->sets->size / s->c->shape->hash_bytes + b->used, s->c->no_sets ? 0 : count},
+                             (uint32_t)s->filling, (uint32_t)b->n};
     if (b->dev == s->cpu) {
         TRY(sign_now(s, b, set, e));
     } else {
@@ -316,7 +323,7 @@ static int start(struct dedup_signer *s, struct batch *b, struct err *e)
         return 0;
     TRY(queue(s, b, e));
     t = laps_add(s->c->laps, LAP_QUEUE, t);
-    TRY(spill_put(s->sets, host_parts(s, b).hash, b->used * sizeof(uint64_t), e));
+    TRY(put_aside(s, host_parts(s, b).hash, b->used, e));
     laps_add(s->c->laps, LAP_ASIDE, t);
     return 0;
 }

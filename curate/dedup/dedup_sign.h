@@ -26,6 +26,7 @@ struct dedup_sign_conf {
     struct dedup_store *store;
     size_t docs, hashes; /* a batch is full with so many of either */
     struct laps *laps;   /* by enum dedup_lap, or NULL */
+    bool no_sets;        /* shingles are signed only, not put aside */
     uint64_t on_gpu;     /* comes back: documents that it signed */
 };
 

@@ -24,7 +24,8 @@ int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const c
     int64_t cap = buffers / (OWN + 1 + STORE_PARTS);
     struct spill *f;
 
-    *s = (struct dedup_store){.bands = (size_t)b->bands, .sketch_bytes = b->sketch_bytes, .dir = dir};
+    *s = (struct dedup_store){.bands = (size_t)b->bands, .sketch_bytes = b->sketch_bytes, .dir = dir,
+                              .sets.bytes = b->hash_bytes};
     pthread_mutex_init(&s->lock, NULL);
     for (int i = 0; (f = file_of(s, i)); i++)
         f->fd = -1;
@@ -62,15 +63,15 @@ int dedup_store_sets(struct dedup_store *s, struct spill **file, uint64_t *first
     return rc;
 }
 
-int dedup_store_put_set(struct dedup_store *s, const uint64_t *hash, size_t n, struct set_ref *set, struct err *e)
+int dedup_store_put_set(struct dedup_store *s, const void *hash, size_t n, struct set_ref *set, struct err *e)
 {
-    *set = (struct set_ref){s->sets.file[0]->size / sizeof *hash, n};
-    return spill_put(s->sets.file[0], hash, n * sizeof *hash, e);
+    *set = (struct set_ref){s->sets.file[0]->size / s->sets.bytes, n};
+    return spill_put(s->sets.file[0], hash, n * s->sets.bytes, e);
 }
 
 int dedup_store_put_part(struct dedup_store *s, const struct spill_part *hashes, struct set_ref *set, struct err *e)
 {
-    *set = (struct set_ref){s->sets.file[0]->size / sizeof(uint64_t), hashes->n / sizeof(uint64_t)};
+    *set = (struct set_ref){s->sets.file[0]->size / s->sets.bytes, hashes->n / s->sets.bytes};
     return spill_put_part(s->sets.file[0], hashes, e);
 }
 

@@ -2,7 +2,7 @@
  * for, on disk: its signature, its shingles, its id.
  *
  * Documents are numbered in the order in which they are added.  Disk, a document: 40 bytes, its id,
- * 8 bytes a shingle, a byte a hash (rounded up to 64), 8 bytes a band; and until they have been
+ * 4 or 8 bytes a shingle, a byte a hash (rounded up to 64), 8 bytes a band; and until they have been
  * linked 16 more a band.
  */
 #ifndef CURATE_DEDUP_STORE_H
@@ -46,13 +46,14 @@ struct dedup_store {
     size_t run_n;
 };
 
-/* bands and sketch_bytes as in b.  buffers: bytes of memory for all files but those of threads.  Close it in any case. */
+/* bands, sketch_bytes and hash_bytes as in b.  buffers: bytes of memory for all files but those of threads.  Close it in any
+ * case. */
 int dedup_store_open(struct dedup_store *s, const struct dedup_bands *b, const char *dir, int64_t buffers,
                      struct err *e);
-/* A file of shingles for one writer, by spill_put: first is added to places in it.  Any thread. */
+/* A file of shingles for one writer, by set_put: first is added to places in it.  Any thread. */
 int dedup_store_sets(struct dedup_store *s, struct spill **file, uint64_t *first, struct err *e);
-/* Or, one at a time: puts a set of n into a file. */
-int dedup_store_put_set(struct dedup_store *s, const uint64_t *hash, size_t n, struct set_ref *set, struct err *e);
+/* Or, one at a time: puts a set of n, which is packed, into a file. */
+int dedup_store_put_set(struct dedup_store *s, const void *hash, size_t n, struct set_ref *set, struct err *e);
 /* The same of one that is in another file. */
 int dedup_store_put_part(struct dedup_store *s, const struct spill_part *hashes, struct set_ref *set, struct err *e);
 /* Bytes of all sets. */

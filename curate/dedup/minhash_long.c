@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "curate/dedup/dedup_sets.h"
 #include "curate/dedup/minhash_repeats.h"
 
 enum {
@@ -96,8 +97,8 @@ static int mark_repeats(struct spill *part, struct repeats *r, uint64_t *repeat,
     return rc;
 }
 
-/* Puts those whose bits are not set to the set. */
-static int put_others(const struct hashes *h, const uint64_t *repeat, struct spill *set, struct err *e)
+/* Puts those whose bits are not set to the set, packed. */
+static int put_others(const struct hashes *h, const uint64_t *repeat, struct spill *set, size_t bytes, struct err *e)
 {
     struct spill_reader in;
     uint64_t hash;
@@ -106,7 +107,7 @@ static int put_others(const struct hashes *h, const uint64_t *repeat, struct spi
     TRY(spill_reader_open(&in, &h->all, 0, h->all.size, CHUNK * sizeof hash, e));
     for (uint64_t i = 0; i < h->n && rc == 0 && (rc = spill_next(&in, &hash, sizeof hash, e)) == 0; i++)
         if (!(repeat[i / 64] >> i % 64 & 1))
-            rc = spill_put(set, &hash, sizeof hash, e);
+            rc = set_put(set, bytes, &hash, 1, e);
     spill_reader_close(&in);
     return rc < 0 ? rc : spill_write_out(set, e);
 }
@@ -126,9 +127,9 @@ static int run_long(struct shingle_set *set, struct hashes *h, struct shingler *
         spill_close(&h->part[p]);
     }
     if (rc == 0)
-        rc = put_others(h, repeat, set->file.s, e);
+        rc = put_others(h, repeat, set->file.s, set->bytes, e);
     set->file.n = set->file.s->size - set->file.at;
-    set->count = (size_t)(set->file.n / sizeof(uint64_t));
+    set->count = (size_t)(set->file.n / set->bytes);
     free(repeat);
     repeats_free(&r);
     mem_trim();
@@ -141,7 +142,7 @@ int shingle_set_of(struct shingle_set *set, struct shingler *s, struct span text
     struct hashes *h;
     int rc;
 
-    *set = (struct shingle_set){0};
+    *set = (struct shingle_set){.bytes = shingler_hash_bytes(s)};
     if (text.n < SHINGLER_LONG)
         return shingler_run(s, text, &set->hash, &set->count, e);
     if (file->fd < 0)
@@ -157,7 +158,19 @@ int shingle_set_of(struct shingle_set *set, struct shingler *s, struct span text
 
 int shingle_set_copy(const struct shingle_set *set, size_t at, uint64_t *to, size_t n, struct err *e)
 {
-    if (set->hash)
+    if (set->hash) {
         memcpy(to, set->hash + at, n * sizeof *to);
-    return set->hash || !n ? 0 : spill_read(set->file.s, set->file.at + at * sizeof *to, to, n * sizeof *to, e);
+        return 0;
+    }
+    if (set->file.s)
+        return set_read(set->file.s, set->file.at + at * set->bytes, set->bytes, to, n, e);
+    set_unpack(to, set->bytes, (const char *)set->packed + at * set->bytes, n);
+    return 0;
+}
+
+int shingle_set_pack(const struct shingle_set *set, void *to, struct err *e)
+{
+    if (set->hash)
+        set_pack(to, set->bytes, set->hash, set->count);
+    return set->hash || !set->count ? 0 : spill_read(set->file.s, set->file.at, to, set->count * set->bytes, e);
 }

@@ -12,11 +12,13 @@
 
 enum { SHINGLER_LONG = 4 << 20 }; /* bytes of a text for which that is worth it */
 
-/* The set of a text: in memory, valid until the shingler's next call, or in a file. */
+/* The set of a text: in memory, valid until the shingler's next call, or packed (curate/dedup/dedup_sets.h). */
 struct shingle_set {
-    const uint64_t *hash; /* NULL: in the file */
+    const uint64_t *hash; /* NULL: */
     size_t count;
-    struct spill_part file;
+    struct spill_part file; /*   in the file, */
+    const void *packed;     /*   or here if there is none */
+    size_t bytes;           /* of a packed hash */
 };
 
 /* What shingler_run gives, of a long text behind what is in file, which is opened if it is not yet ({.fd = -1}).  dir: as for
@@ -25,4 +27,6 @@ int shingle_set_of(struct shingle_set *set, struct shingler *s, struct span text
                    struct err *e);
 /* Copies n of its hashes from number `at` on. */
 int shingle_set_copy(const struct shingle_set *set, size_t at, uint64_t *to, size_t n, struct err *e);
+/* Copies all of one that shingle_set_of gave, packed. */
+int shingle_set_pack(const struct shingle_set *set, void *to, struct err *e);
 #endif

@@ -33,6 +33,12 @@ struct minhash_preset {
     bool verify;      /* candidate pairs must have the Jaccard similarity */
 };
 
+/* Bytes of a shingle's hash. */
+static inline size_t minhash_hash_bytes(const struct minhash_preset *p)
+{
+    return p->family == MINHASH_M61 ? sizeof(uint64_t) : sizeof(uint32_t);
+}
+
 /* Upper bounds of what the functions below give or take. */
 enum { MINHASH_MAX_BANDS = 256, MINHASH_OWN_HASHES = 128 };
 

@@ -444,6 +444,11 @@ size_t shingler_cut(const struct shingler *s, struct span text, size_t least, si
     return text.n;
 }
 
+size_t shingler_hash_bytes(const struct shingler *s)
+{
+    return minhash_hash_bytes(s->preset);
+}
+
 int shingler_simplify(struct shingler *s, struct span text, struct span *simple, struct err *e)
 {
     int rc;

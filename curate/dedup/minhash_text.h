@@ -31,6 +31,8 @@ int shingler_run(struct shingler *s, struct span text, const uint64_t **hash, si
 int shingler_piece(struct shingler *s, struct span piece, bool first, bool last, const uint64_t **hash, size_t *count,
                    struct err *e);
 size_t shingler_cut(const struct shingler *s, struct span text, size_t least, size_t *next);
+/* Bytes that hold one of its hashes: 4 or 8. */
+size_t shingler_hash_bytes(const struct shingler *s);
 /* The simplified text itself, words between single spaces: datatrove's for a preset of
  * SHINGLE_TROVE_WORDS.  Valid until the next call. */
 int shingler_simplify(struct shingler *s, struct span text, struct span *simple, struct err *e);

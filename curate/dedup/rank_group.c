@@ -32,6 +32,7 @@ int rank_group_open(struct rank_group **out, const struct rank_group_conf *conf,
     if (!g->first || !g->posting)
         return group_no_memory(e);
     TRY(dedup_bands_init(&g->sets.shape, conf->bands, conf->rows, e));
+    g->sets.shape.hash_bytes = conf->hash_bytes;
     TRY(spill_open(&g->ids, conf->dir, GROUP_READ, e));
     return rank_sets_open(&g->sets, e);
 }

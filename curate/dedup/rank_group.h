@@ -21,6 +21,7 @@ struct rank_group_conf {
     struct comm *c;
     const char *dir;     /* for temporary files */
     int bands, rows;
+    size_t hash_bytes;   /* of shingles in notes */
     double threshold;
     bool last;           /* the last of those alike stays, not the one of the highest rank */
     int64_t memory;      /* bytes */

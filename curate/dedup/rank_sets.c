@@ -11,7 +11,7 @@ int rank_sets_open(struct rank_sets *s, struct err *e)
     s->least = dedup_bands_least(&s->shape, s->threshold);
     TRY(spill_open(&s->notes, s->dir, READ, e));
     s->note_file = &s->notes;
-    s->files = (struct set_files){.file = &s->note_file, .n = 1};
+    s->files = (struct set_files){.file = &s->note_file, .n = 1, .bytes = s->shape.hash_bytes};
     return dedup_compare_new(&s->compare, &s->files, e);
 }
 
@@ -36,7 +36,7 @@ int rank_sets_add(struct rank_sets *s, struct span note, uint64_t *rank, struct 
     *rank = h->rank;
     if (mem_grow(&s->set, &s->cap, s->n + 1, sizeof *s->set) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for %zu documents", s->n);
-    s->set[s->n++] = (struct set_ref){(s->notes.size + sizeof *h) / sizeof(uint64_t), h->count};
+    s->set[s->n++] = (struct set_ref){(s->notes.size + sizeof *h) / s->shape.hash_bytes, h->count};
     TRY(spill_put(&s->notes, note.p, note.n, e));
     return spill_put(&s->notes, zero, -note.n % sizeof zero, e);
 }
@@ -56,26 +56,32 @@ static int read_into(const struct rank_sets *s, struct buf *b, uint64_t from, si
     return spill_read(&s->notes, from, b->p, n, e);
 }
 
-int rank_sets_note(const struct rank_sets *s, uint64_t n, struct buf *b, struct err *e)
-{
-    uint64_t from = s->set[n].at * sizeof(uint64_t) - sizeof(struct fuzzy_note);
-    uint64_t end = n + 1 < s->n ? s->set[n + 1].at * sizeof(uint64_t) - sizeof(struct fuzzy_note) : s->notes.size;
-    struct fuzzy_note h;
-
-    TRY(read_into(s, b, from, (size_t)(end - from), e));
-    memcpy(&h, b->p, sizeof h);
-    b->n = sizeof h + (h.count + (size_t)s->shape.bands) * sizeof(uint64_t) + s->shape.sketch_bytes + h.id_n;
-    return 0;
-}
-
 static size_t record_bytes(const struct rank_sets *s)
 {
     return (size_t)s->shape.bands * sizeof(uint64_t) + s->shape.sketch_bytes;
 }
 
+/* Where the hashes of document n are, of this rank. */
+static uint64_t hashes_at(const struct rank_sets *s, uint64_t n)
+{
+    return s->set[n].at * s->shape.hash_bytes;
+}
+
+int rank_sets_note(const struct rank_sets *s, uint64_t n, struct buf *b, struct err *e)
+{
+    uint64_t from = hashes_at(s, n) - sizeof(struct fuzzy_note);
+    uint64_t end = n + 1 < s->n ? hashes_at(s, n + 1) - sizeof(struct fuzzy_note) : s->notes.size;
+    struct fuzzy_note h;
+
+    TRY(read_into(s, b, from, (size_t)(end - from), e));
+    memcpy(&h, b->p, sizeof h);
+    b->n = sizeof h + fuzzy_note_hashes(&s->shape, h.count) + record_bytes(s) + h.id_n;
+    return 0;
+}
+
 static uint64_t record_at(const struct rank_sets *s, uint64_t n)
 {
-    return (s->set[n].at + s->set[n].size) * sizeof(uint64_t);
+    return hashes_at(s, n) + fuzzy_note_hashes(&s->shape, s->set[n].size);
 }
 
 /* ---- what a rank asks of another ---- */
@@ -253,7 +259,8 @@ static int sieve(struct verifying *v, struct answers *a, struct err *e)
 /* Puts the shingles of the others behind the notes of this rank, for as long as they are compared. */
 static int load_sets(struct verifying *v, struct answers *a, struct err *e)
 {
-    uint64_t at = v->s->notes.size / sizeof(uint64_t);
+    size_t bytes = v->s->shape.hash_bytes;
+    uint64_t at = v->s->notes.size / bytes;
 
     buf_clear(&v->ids);
     for (size_t i = 0; i < v->n; i++) {
@@ -273,7 +280,7 @@ static int load_sets(struct verifying *v, struct answers *a, struct err *e)
         if (rank_ref_home(p->ref) == v->s->c->rank) {
             v->set[2 * i] = v->s->set[(uint32_t)p->ref];
         } else {
-            TRY(spill_write(&v->s->notes, at * sizeof(uint64_t), parts.hash, h->count * sizeof *parts.hash, e));
+            TRY(spill_write(&v->s->notes, at * bytes, parts.hash, h->count * bytes, e));
             v->set[2 * i] = (struct set_ref){at, h->count};
             at += h->count;
         }

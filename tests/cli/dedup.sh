@@ -108,6 +108,10 @@ for p in quern2 quern datatrove nemo text-dedup rpv2; do
     same "preset $p drops the close ones" out want
     status "preset $p, not verified" 0 quern-dedup fuzzy --preset $p --no-verify --clusters cl.$p in.jsonl
     has "preset $p still tells the similarity" cl.$p "$(printf 'a\td\t1.000000')"
+    mv out told
+    status "preset $p, not verified and not asked for it" 0 quern-dedup fuzzy --preset $p --no-verify --stats st in.jsonl
+    same "preset $p drops the same" out told
+    has "preset $p puts no shingles aside" st '"shingle_bytes":0,'
 done
 
 # Any number of threads, any instruction set.

@@ -54,7 +54,7 @@ all_equal() { # NAME WANT GOT
     done
 }
 i=0
-for how in 'fuzzy' 'fuzzy --keep best --by score --memory 256M --cluster-size n' 'fuzzy --no-verify --keep last --places' 'exact --cluster-size n --places' \
+for how in 'fuzzy' 'fuzzy --preset nemo --keep best --by score --memory 256M --cluster-size n' 'fuzzy --no-verify --keep last --places' 'exact --cluster-size n --places' \
     'exact --keep none --memory 64M'; do
     i=$((i + 1))
     clusters=
@@ -71,6 +71,9 @@ for how in 'fuzzy' 'fuzzy --keep best --by score --memory 256M --cluster-size n'
         all_equal "$how, $n ranks" "plain$i" "ranks$i.$n"
     done
 done
+ranks 3 quern-dedup fuzzy -q --no-verify --keep last --stats bare.st -o bare in/* 2>/dev/null
+same 'not verified, and nobody asks for similarities' bare plain3/docs
+has 'then no shingles are put aside' bare.st '"shingle_bytes":0,'
 [ "$(wc -l <plain1/clusters)" -gt 700 ] && ok 'there was something to find' || bad 'there was something to find' "$(wc -l plain1/clusters)"
 has 'the bad line is named by whoever read it' ranks1.4/err "'in/4.jsonl.gz' at byte"
 check 'more threads' run ranks.j ranks 2 -- fuzzy -j 3 --clusters ranks.j/clusters

@@ -260,14 +260,16 @@ static void parsed(const uint8_t *data, size_t size)
     struct spill_part rest = {&file, 8, n};
     int rc[2];
 
-    if (note.p && n && data[0] & 16) { /* mostly one that is whole */
+    check(note.p && dedup_bands_init(&shape, 2, 2, &e) == 0);
+    shape.hash_bytes = data[0] & 32 ? 4 : 8;
+    if (n && data[0] & 16) { /* mostly one that is whole */
         union { const char *in; struct fuzzy_note *h; } u = {note.p};
 
         u.h->count %= 8;
         u.h->id_n %= 16;
-        u.h->text_n = n - u.h->count * 8 - u.h->id_n;
+        u.h->text_n = n - fuzzy_note_hashes(&shape, u.h->count) - u.h->id_n;
     }
-    check(note.p && dedup_bands_init(&shape, 2, 2, &e) == 0 && spill_open(&file, "/dev/shm", 64, &e) == 0);
+    check(spill_open(&file, "/dev/shm", 64, &e) == 0);
     check(spill_put(&file, "12345678", 8, &e) == 0 && spill_put(&file, note.p + (size - n), n, &e) == 0 &&
           spill_write_out(&file, &e) == 0);
     rc[0] = fuzzy_note_parse(&shape, note, &h[0], &whole, &e);
@@ -277,7 +279,7 @@ static void parsed(const uint8_t *data, size_t size)
         size_t others = (size_t)((const char *)note.p + size - (const char *)whole.record.key);
 
         check(memcmp(h[0], h[1], sizeof **h) == 0 && whole.has_record == parts.has_record);
-        check(parts.hashes.at == rest.at && parts.hashes.n == h[0]->count * sizeof *whole.hash);
+        check(parts.hashes.at == rest.at && parts.hashes.n == h[0]->count * shape.hash_bytes);
         check(memcmp(whole.record.key, parts.record.key, others) == 0);
         check(whole.id - (char *)whole.record.key == parts.id - (char *)parts.record.key);
     }

@@ -25,6 +25,7 @@ struct sets {
     uint64_t hash[DOCS][SIZE];
     size_t n[DOCS];
     uint64_t rank[DOCS];
+    size_t bytes; /* of a hash on disk */
 };
 
 static uint64_t below(struct rng_mt *r, uint64_t n)
@@ -124,6 +125,7 @@ static void make_sets(struct sets *s, int kind, uint32_t seed, bool narrow)
     struct rng_mt r;
 
     memset(s, 0, sizeof *s);
+    s->bytes = narrow ? 4 : 8;
     rng_mt_seed(&r, seed);
     for (int d = 0; d < DOCS; d++) {
         size_t n = 0;
@@ -168,8 +170,8 @@ static void to_disk(const struct sets *s, struct on_disk *t)
 
     assert_int_equal(spill_open(&t->file, NULL, 1 << 16, &e), 0);
     for (int d = 0; d < DOCS; d++) {
-        t->ref[d] = (struct set_ref){t->file.size / sizeof(uint64_t), s->n[d]};
-        assert_int_equal(spill_put(&t->file, s->hash[d], s->n[d] * sizeof(uint64_t), &e), 0);
+        t->ref[d] = (struct set_ref){t->file.size / s->bytes, s->n[d]};
+        assert_int_equal(set_put(&t->file, s->bytes, s->hash[d], s->n[d], &e), 0);
     }
     assert_int_equal(spill_flush(&t->file, &e), 0);
 }
@@ -188,7 +190,7 @@ static size_t all_are_found(const struct sets *s, double threshold, size_t memor
     struct err e;
 
     to_disk(s, &t);
-    files = (struct set_files){.file = &file, .n = 1};
+    files = (struct set_files){.file = &file, .n = 1, .bytes = s->bytes};
     for (int d = 0; d < DOCS; d++)
         hashes += s->n[d];
     assert_int_equal(prefix_index_new(&p, t.ref, &files, threshold, hashes, memory, &e), 0);
@@ -298,7 +300,7 @@ static void add_to_group(struct rank_group *g, const struct sets *s, uint32_t d,
     struct err e;
 
     assert_non_null(fuzzy_note_new(shape, &a, &head, true, &p, &note, &e));
-    memcpy(p.hash, s->hash[d], s->n[d] * sizeof *p.hash);
+    set_pack(p.hash, shape->hash_bytes, s->hash[d], s->n[d]);
     memcpy(p.record.key, r->key, (size_t)shape->bands * sizeof *p.record.key);
     memcpy(p.record.sketch, r->sketch, shape->sketch_bytes);
     memcpy(p.id, &d, sizeof d);
@@ -346,7 +348,7 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
     struct dedup_bands shape;
     struct dedup_store store;
     struct set_ref set;
-    uint64_t *key = calloc((size_t)DOCS * (size_t)run->bands, sizeof *key);
+    uint64_t packed[SIZE], *key = calloc((size_t)DOCS * (size_t)run->bands, sizeof *key);
     uint8_t sketch[MINHASH_MAX];
     uint32_t want[DOCS];
     struct dedup_fate fate[DOCS] = {0};
@@ -356,7 +358,7 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
     struct span none = {0};
     struct comm *self;
     struct rank_group *group;
-    struct rank_group_conf conf = {.bands = run->bands, .rows = run->rows, .threshold = run->threshold,
+    struct rank_group_conf conf = {.hash_bytes = s->bytes, .bands = run->bands, .rows = run->rows, .threshold = run->threshold,
                                    .memory = run->memory};
     struct err e;
 
@@ -366,13 +368,16 @@ static void decide_as_defined(const struct sets *s, const struct run *run)
     assert_int_equal(minhash_init(&m, MINHASH_M61, run->bands * run->rows, 1), 0);
     assert_int_equal(device_open_dedup(&cpu, "cpu", 1, NULL, &e), 0);
     assert_int_equal(dedup_bands_init(&shape, run->bands, run->rows, &e), 0);
+    shape.hash_bytes = s->bytes;
     assert_int_equal(dedup_store_open(&store, &shape, NULL, 1 << 20, &e), 0);
     for (int d = 0; d < DOCS; d++) {
         struct band_record r = {key + d * run->bands, sketch};
+        struct shingle_set set_of = {.hash = s->hash[d], .count = s->n[d]};
 
         if (s->n[d])
-            assert_int_equal(dedup_sign_one(cpu, &m, &shape, &(struct shingle_set){s->hash[d], s->n[d], {0}}, &r, &e), 0);
-        assert_int_equal(dedup_store_put_set(&store, s->hash[d], s->n[d], &set, &e), 0);
+            assert_int_equal(dedup_sign_one(cpu, &m, &shape, &set_of, &r, &e), 0);
+        set_pack(packed, s->bytes, s->hash[d], s->n[d]);
+        assert_int_equal(dedup_store_put_set(&store, packed, s->n[d], &set, &e), 0);
         assert_int_equal(dedup_store_put_records(&store, &store.n, s->n[d] > 0, &r, &e), 0);
         assert_int_equal(dedup_store_add(&store, set, s->rank[d], none, none, &e), 0);
         if (s->n[d])

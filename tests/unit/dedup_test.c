@@ -82,7 +82,7 @@ static void collection_rank(struct collection *c, const uint64_t *hash, size_t n
     struct err e;
 
     if (n)
-        assert_int_equal(dedup_sign_one(c->cpu, &c->m, &c->shape, &(struct shingle_set){hash, n, {0}}, &r, &e), 0);
+        assert_int_equal(dedup_sign_one(c->cpu, &c->m, &c->shape, &(struct shingle_set){.hash = hash, .count = n}, &r, &e), 0);
     assert_int_equal(dedup_store_put_set(&c->store, hash, n, &set, &e), 0);
     assert_int_equal(dedup_store_put_records(&c->store, &c->store.n, n > 0, &r, &e), 0);
     assert_int_equal(dedup_store_add(&c->store, set, rank, none, none, &e), 0);

@@ -107,6 +107,7 @@ static char *make_long(size_t *n)
 static void a_long_set_and_its_record_are_those_of_the_whole(void **state)
 {
     static const char *const presets[] = {"quern2", "nemo"};
+    enum { SETS = 3 }; /* one text: in a file, in memory, packed there */
     struct span text, none = {0};
     char *made = make_long(&text.n);
     struct err e;
@@ -115,19 +116,21 @@ static void a_long_set_and_its_record_are_those_of_the_whole(void **state)
     text.p = made;
     for (int k = 0; k < 2; k++) {
         const struct minhash_preset *p = minhash_preset_find(presets[k]);
-        uint64_t key[2][MINHASH_MAX_BANDS], *copy;
-        uint8_t sketch[2][MINHASH_MAX];
+        uint64_t key[SETS][MINHASH_MAX_BANDS], *copy;
+        void *bytes;
+        uint8_t sketch[SETS][MINHASH_MAX];
         struct dedup_bands shape;
         struct dedup_store store;
         struct dedup_signer *signer;
         struct minhash m;
         struct dedup_sign_conf conf = {.m = &m, .shape = &shape, .store = &store, .docs = 8, .hashes = 1 << 18};
-        struct shingle_set set, whole = {0};
+        struct shingle_set set, whole = {0}, packed = {0};
         struct spill file = {.fd = -1};
         struct shingler *s, *other;
-        struct signed_doc d[2];
+        struct signed_doc d[SETS];
         assert_int_equal(minhash_init(&m, p->family, 20, 1), 0);
         assert_int_equal(dedup_bands_init(&shape, 5, 4, &e), 0);
+        shape.hash_bytes = minhash_hash_bytes(p);
         assert_int_equal(dedup_store_open(&store, &shape, NULL, 1 << 20, &e), 0);
         assert_int_equal(dedup_signer_new(&signer, &conf, &e), 0);
         assert_int_equal(shingler_new(&s, p, 7, &e), 0);
@@ -142,21 +145,27 @@ static void a_long_set_and_its_record_are_those_of_the_whole(void **state)
         assert_non_null(copy);
         assert_int_equal(shingle_set_copy(&set, 0, copy, set.count, &e), 0);
         assert_memory_equal(copy, whole.hash, set.count * sizeof *copy);
-        for (int i = 0; i < 2; i++) {
-            assert_int_equal(dedup_signer_add(signer, i ? &whole : &set, &d[i], &e), 0);
+        assert_int_equal(set.bytes, k ? 4 : 8);
+        bytes = malloc(set.count * set.bytes);
+        assert_non_null(bytes);
+        assert_int_equal(shingle_set_pack(&set, bytes, &e), 0);
+        packed = (struct shingle_set){.count = set.count, .packed = bytes, .bytes = set.bytes};
+        for (int i = 0; i < SETS; i++) {
+            assert_int_equal(dedup_signer_add(signer, (const struct shingle_set *[]){&set, &whole, &packed}[i], &d[i], &e), 0);
             assert_int_equal(dedup_store_add(&store, d[i].set, 0, none, none, &e), 0);
             dedup_signer_number(&d[i], (uint64_t)i);
         }
         assert_int_equal(dedup_signer_finish(signer, &e), 0);
         assert_int_equal(dedup_store_flush(&store, &e), 0);
-        for (int i = 0; i < 2; i++) {
+        for (int i = 0; i < SETS; i++) {
             memset(copy, 0, set.count * sizeof *copy);
             assert_int_equal(set_files_read(&store.sets, d[i].set, copy, &e), 0);
             assert_memory_equal(copy, whole.hash, set.count * sizeof *copy);
             assert_int_equal(dedup_store_record(&store, (uint64_t)i, &(struct band_record){key[i], sketch[i]}, &e), 0);
+            assert_memory_equal(key[0], key[i], 5 * sizeof **key);
+            assert_memory_equal(sketch[0], sketch[i], 20);
         }
-        assert_memory_equal(key[0], key[1], 5 * sizeof **key);
-        assert_memory_equal(sketch[0], sketch[1], 20);
+        free(bytes);
         free(copy);
         spill_close(&file);
         shingler_free(s);
@@ -169,36 +178,42 @@ static void a_long_set_and_its_record_are_those_of_the_whole(void **state)
     free(made);
 }
 
-/* Sets of which the first has to be looked at in parts; all hashes of a third one belong to one part. */
-static void large_sets_are_compared_exactly(void **state)
+/* Sets of which the first has to be looked at in parts; all hashes of a third one belong to one part.  bytes: of a hash. */
+static void compare_large_sets(size_t bytes)
 {
-    enum { N = 1500000, SHARED = 1000000 };
+    enum { N = 1500000, SHARED = 1000000, STEP = 1 << 11, MULTIPLES = (N - 1) / STEP + 1 };
     struct spill file = {.fd = -1}, *files[] = {&file};
-    struct set_files sets = {files, 1, 1};
+    struct set_files sets = {files, 1, 1, bytes};
     struct set_ref set[] = {{0, N}, {N, N}, {2 * (uint64_t)N, N}, {3 * (uint64_t)N, 7}};
     struct set_pair pair[] = {{0, 1, 0}, {0, 0, 0}, {2, 0, 0}, {2, 2, 0}, {0, 3, 0}, {3, 0, 0}};
     struct dedup_compare *c;
     struct err e;
 
-    (void)state;
     assert_int_equal(spill_open(&file, NULL, 1 << 16, &e), 0);
     for (uint64_t k = 0; k < 3; k++)
         for (uint64_t i = 0; i < N; i++) {
-            uint64_t h = k < 2 ? (i < SHARED ? i : i + k * N) : i << 20; /* 0 is of all three */
-            assert_int_equal(spill_put(&file, &h, sizeof h, &e), 0);
+            uint64_t h = k < 2 ? (i < SHARED ? i : i + k * N) : i * STEP; /* 0 is of all three */
+            assert_int_equal(set_put(&file, bytes, &h, 1, &e), 0);
         }
     for (uint64_t i = 0; i < 7; i++)
-        assert_int_equal(spill_put(&file, &(uint64_t){i * 100}, sizeof i, &e), 0);
+        assert_int_equal(set_put(&file, bytes, &(uint64_t){i * 100}, 1, &e), 0);
     assert_int_equal(spill_flush(&file, &e), 0);
     assert_int_equal(dedup_compare_new(&c, &sets, &e), 0);
     assert_int_equal(dedup_compare_run(c, set, 0, pair, sizeof pair / sizeof *pair, &e), 0);
     assert_true(pair[0].similarity == (double)SHARED / (2 * N - SHARED));
     assert_true(pair[1].similarity == 1);
-    assert_true(pair[2].similarity == 2. / (2 * N - 2)); /* 0 and 2^20 */
+    assert_true(pair[2].similarity == (double)MULTIPLES / (2 * N - MULTIPLES));
     assert_true(pair[3].similarity == 1);
     assert_true(pair[4].similarity == 7. / N && pair[5].similarity == 7. / N);
     dedup_compare_free(c);
     spill_close(&file);
+}
+
+static void large_sets_are_compared_exactly(void **state)
+{
+    (void)state;
+    compare_large_sets(8);
+    compare_large_sets(4);
 }
 
 int main(void)

@@ -446,22 +446,28 @@ static void windows_are_hashed_one_by_one(void **s)
 /* Windows of characters of one byte, and of more, against one window at a time. */
 static void character_windows_are_hashed_one_by_one(void **s)
 {
-    enum { CHARS = 500, WIDTH = 24 };
-    char text[2 * CHARS];
-    uint32_t start[CHARS + 1], at = 0;
+    enum { CHARS = 500, LONGEST = 30 };
+    static const int widths[] = {1, 3, 4, 5, 24, 63, 64, 65, 100};
+    char text[LONGEST * CHARS];
+    uint32_t start[CHARS + 1], at;
     uint64_t got[CHARS];
+    struct rng_mt r;
 
     (void)s;
-    for (int i = 0; i < CHARS; i++) {
-        start[i] = at;
-        text[at++] = (char)('a' + i % 23);
-        if (i % 100 > 80)
-            text[at++] = (char)i;
+    rng_mt_seed(&r, 22);
+    for (int round = 0; round < 60; round++) {
+        int width = widths[round % 9], most = round % 6 < 4 ? round % 6 : round % 6 == 4 ? 6 : LONGEST - 1;
+        at = 0;
+        for (int i = 0; i < CHARS; i++) {
+            start[i] = at;
+            for (uint64_t n = i % 100 > 60 ? 1 + rng_mt_interval(&r, (uint64_t)most) : 1; n > 0; n--)
+                text[at++] = (char)rng_mt_u32(&r);
+        }
+        start[CHARS] = at;
+        ISA_PICK(minhash_window_chars)(text, start, width, (size_t)(CHARS - width + 1), 42, got);
+        for (int i = 0; i + width <= CHARS; i++)
+            assert_true(got[i] == murmur3(text + start[i], start[i + width] - start[i], 42));
     }
-    start[CHARS] = at;
-    ISA_PICK(minhash_window_chars)(text, start, WIDTH, CHARS - WIDTH + 1, 42, got);
-    for (int i = 0; i + WIDTH <= CHARS; i++)
-        assert_true(got[i] == murmur3(text + start[i], start[i + WIDTH] - start[i], 42));
 }
 
 static void words_check(struct shingler *sh, const char *text, const char *want, size_t shingles)
