@@ -66,10 +66,10 @@ same 'leads to the output' there/out.jsonl kept3.jsonl
 
 # What ends a tool takes its unfinished output with it.
 mkfifo slow
-for sig in INT TERM HUP; do
+for sig in INT TERM HUP QUIT ALRM USR1 USR2; do
     mkdir "by_$sig"
     # A shell starts what runs beside it with INT ignored, nohup all with HUP.
-    env --default-signal=INT,TERM,HUP quern clean -o "by_$sig/out.jsonl" --rejects "by_$sig/rejects.jsonl" slow 2>err &
+    env --default-signal=INT,TERM,HUP,QUIT,ALRM,USR1,USR2 quern clean -o "by_$sig/out.jsonl" --rejects "by_$sig/rejects.jsonl" slow 2>err &
     pid=$!
     exec 7>slow
     cat d.jsonl >&7
