@@ -34,7 +34,8 @@ struct run_files {
 
 /* Names a file that is read, or written; what says in messages where the name is from, such as "--output".  "-" is a
  * standard stream; a name to read that is not there may be a pattern as in the shell.  run_reads_tree: a folder stands for all
- * that is in it.  ERR_NOMEM; ERR_ARG: standard input is named a second time; a file's name ends as that of a compression that cannot be written. */
+ * that is in it.  ERR_NOMEM; ERR_ARG: standard input is named a second time; a file's name ends as that of a compression that
+ * cannot be written. */
 int run_reads(struct run_files *f, const char *what, const char *name, struct err *e);
 int run_reads_tree(struct run_files *f, const char *what, const char *name, struct err *e);
 int run_writes(struct run_files *f, const char *what, const char *name, struct err *e);

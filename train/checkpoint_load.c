@@ -250,8 +250,8 @@ static int open_last(struct checkpoint **ck, struct comm *group, const char *dir
 
     while ((more = next_step(group, steps, n, &step, e)) > 0) {
         if (!tried++ && latest < INT64_MAX && step != latest && (!group || group->rank == 0))
-            log_msg(LOG_WARN, "%s: latest_checkpointed_iteration.txt names step %" PRId64 ", which is not there; trying step %" PRId64,
-                    dir, latest, step);
+            log_msg(LOG_WARN, "%s: latest_checkpointed_iteration.txt names step %" PRId64 ", which is not there; trying step %"
+                    PRId64, dir, latest, step);
         rc = open_step(ck, group, dir, step, e);
         if (rc == 0 || rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
             return rc;

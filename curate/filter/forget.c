@@ -51,7 +51,8 @@ static int forget_finish(void *stage, struct file_group *files, struct err *e)
     return 0;
 }
 
-static const struct stage_ops forget_ops = {.name = "forget", .work = forget_work, .finish = forget_finish, .close = forget_close};
+static const struct stage_ops forget_ops = {.name = "forget", .work = forget_work, .finish = forget_finish,
+                                           .close = forget_close};
 
 int forget_stage_open(struct stage *s, const struct forget_conf *conf, struct err *e)
 {
