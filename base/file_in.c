@@ -350,6 +350,8 @@ static int look_at_fd(struct file_in *f, struct err *e)
     struct stat st;
     off_t at;
 
+    if (f->fd < 0 && errno == ENOENT && strstr(f->name, "://"))
+        return err_set(e, ERR_IO, "cannot open '%s': no file here, and no address of http, https or s3", f->name);
     if (f->fd < 0)
         return err_sys(e, ERR_IO, "cannot open '%s'", f->name);
     if (fstat(f->fd, &st) < 0)

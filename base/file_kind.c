@@ -1,7 +1,7 @@
 #include "base/file_kind.h"
 
 /* What is to be done with a file. */
-enum use { UNPACK, CONVERT, EXTRACT, OTHER_TEXT, RECODE, NO_TEXT };
+enum use { UNPACK, CONVERT, EXTRACT, OTHER_TEXT, RECODE, RECODE_32, NO_TEXT };
 
 static const char *const advice[] = {
     [UNPACK] = "unpack it first",
@@ -9,6 +9,7 @@ static const char *const advice[] = {
     [EXTRACT] = "quern extract makes documents of it",
     [OTHER_TEXT] = "have its text extracted first",
     [RECODE] = "convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)",
+    [RECODE_32] = "convert it to UTF-8 first (iconv -f UTF-32 -t UTF-8)",
     [NO_TEXT] = "it holds no text",
 };
 
@@ -64,6 +65,8 @@ static const struct kind kinds[] = {
     {MAGIC("{\\rtf1"), 0, false, OTHER_TEXT, "an RTF document"},
     {MAGIC("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"), 0, false, OTHER_TEXT, "an old Office document (.doc, .xls)"},
     {MAGIC("AT&TFORM"), 0, true, OTHER_TEXT, "a DjVu document"},
+    {MAGIC("\xFF\xFE\0\0"), 0, false, RECODE_32, "text in UTF-32"},
+    {MAGIC("\0\0\xFE\xFF"), 0, false, RECODE_32, "text in UTF-32"},
     {MAGIC("\xFF\xFE"), 0, false, RECODE, "text in UTF-16"},
     {MAGIC("\xFE\xFF"), 0, false, RECODE, "text in UTF-16"},
     /* no text at all */

@@ -1,6 +1,7 @@
 #include "base/near.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum { LETTERS_MAX = 63 };
 
@@ -40,7 +41,8 @@ void near_try(struct near *n, const char *name)
 
     if (n->typed.n > LETTERS_MAX || s.n > LETTERS_MAX)
         return;
-    size_t d = distance(n->typed, s);
+    bool begins = n->typed.n > 1 && s.n > n->typed.n && memcmp(s.p, n->typed.p, n->typed.n) == 0;
+    size_t d = begins ? 0 : distance(n->typed, s);
     if (d < n->distance) {
         n->best = name;
         n->distance = d;

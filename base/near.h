@@ -21,7 +21,7 @@ struct near {
 
 struct near near_to(struct span typed);
 /* Looks at a name, which is borrowed.  Of equally near ones the first counts.  Near is a
- * distance of a third of the letters at most. */
+ * distance of a third of the letters at most; nearest is a name that what was typed begins. */
 void near_try(struct near *n, const char *name);
 /* "; did you mean 'PREFIXbest'?" in buf, "" if no name is near. */
 const char *near_say(const struct near *n, const char *prefix, char *buf, size_t size);

@@ -40,7 +40,7 @@ static int parse_int(const struct opt *o, const char *s, struct err *e)
     long long v;
 
     errno = 0;
-    v = strtoll(s, &end, 10);
+    v = strtoll(s, &end, 10); /* beyond all numbers: the greatest, or the least */
     if (size && *end && end != s) {
         const char *u = strchr("KMGT", *end);
         if (u) {
@@ -48,10 +48,10 @@ static int parse_int(const struct opt *o, const char *s, struct err *e)
             end++;
         }
     }
-    if (end == s || *end || errno)
+    if (end == s || *end)
         return err_set(e, ERR_ARG, "--%s: not a %s: '%s'", o->name,
-                       size ? "size (a number, then K, M, G or T)" : "whole number", s);
-    if (v > (INT64_MAX >> shift) || v < (INT64_MIN >> shift) ||
+                       size ? "size (a whole number, then K, M, G or T)" : "whole number", s);
+    if (errno || v > (INT64_MAX >> shift) || v < (INT64_MIN >> shift) ||
         v * (1LL << shift) < o->min || v * (1LL << shift) > o->max)
         return err_set(e, ERR_ARG, "--%s: %s is outside %" PRId64 "..%" PRId64, o->name, s,
                        o->min, o->max);
@@ -148,70 +148,109 @@ int opt_set(const struct opt *opts, const char *name, const char *text, struct e
     return store(o, text, e);
 }
 
-/* --name, --name=value, --no-name.  *i moves past a separate value. */
-static int parse_long(const struct opt *opts, int argc, char **argv, int *i, struct err *e)
+/* A command line that is parsed. */
+struct command_line {
+    const struct opt *opts;
+    int argc;
+    char **argv;
+    bool *seen; /* of each option, whether it was given */
+    char *twice;
+};
+
+static int take(struct command_line *c, const struct opt *o, const char *s, struct err *e)
 {
-    const char *a = argv[*i] + 2, *val = strchr(a, '=');
+    bool *seen = &c->seen[o - c->opts];
+    const char *lost = *seen && o->type == OPT_TYPE_STR ? *(const char **)o->value : s;
+
+    if (strcmp(lost, s) != 0 && c->twice && !c->twice[0])
+        snprintf(c->twice, OPT_TWICE, "--%s is given twice: '%s' counts, not '%s'", o->name, s, lost);
+    *seen = true;
+    return store(o, s, e);
+}
+
+/* --name, --name=value, --no-name.  *i moves past a separate value. */
+static int parse_long(struct command_line *c, int *i, struct err *e)
+{
+    const char *a = c->argv[*i] + 2, *val = strchr(a, '=');
     size_t n = val ? (size_t)(val++ - a) : strlen(a);
-    const struct opt *o = find(opts, a, n);
+    const struct opt *o = find(c->opts, a, n);
     char meant[96];
 
     if (!o && n > 3 && memcmp(a, "no-", 3) == 0) {
-        o = find(opts, a + 3, n - 3);
-        if (o && o->type == OPT_TYPE_FLAG && !val)
-            return store(o, "false", e);
+        o = find(c->opts, a + 3, n - 3);
+        if (o && o->type == OPT_TYPE_FLAG)
+            return val ? err_set(e, ERR_ARG, "--%.*s takes no value", (int)n, a) : take(c, o, "false", e);
         o = NULL;
     }
     if (!o)
         return err_set(e, ERR_ARG, "unknown option '--%.*s'%s", (int)n, a,
-                       opt_near(opts, (struct span){a, n}, "--", meant, sizeof meant));
+                       opt_near(c->opts, (struct span){a, n}, "--", meant, sizeof meant));
     if (o->type == OPT_TYPE_FLAG)
-        return val ? err_set(e, ERR_ARG, "--%s takes no value: --no-%s turns it off", o->name, o->name) : store(o, "true", e);
-    if (!val && ++*i >= argc)
+        return val ? err_set(e, ERR_ARG, "--%s takes no value: --no-%s turns it off", o->name, o->name) : take(c, o, "true", e);
+    if (!val && ++*i >= c->argc)
         return err_set(e, ERR_ARG, "--%s needs a value", o->name);
-    return store(o, val ? val : argv[*i], e);
+    return take(c, o, val ? val : c->argv[*i], e);
 }
 
 /* -abc (flags), -ovalue, -o value. */
-static int parse_short(const struct opt *opts, int argc, char **argv, int *i, struct err *e)
+static int parse_short(struct command_line *c, int *i, struct err *e)
 {
-    for (const char *a = argv[*i] + 1; *a; a++) {
-        const struct opt *o = opts;
+    for (const char *a = c->argv[*i] + 1; *a; a++) {
+        const struct opt *o = c->opts;
         while (o->type != OPT_TYPE_END && o->letter != *a)
             o++;
         if (o->type == OPT_TYPE_END)
             return err_set(e, ERR_ARG, "unknown option '-%c'", *a);
         if (o->type == OPT_TYPE_FLAG) {
-            TRY(store(o, "true", e));
+            TRY(take(c, o, "true", e));
             continue;
         }
         if (a[1])
-            return store(o, a + 1, e);
-        if (++*i >= argc)
+            return take(c, o, a + 1, e);
+        if (++*i >= c->argc)
             return err_set(e, ERR_ARG, "-%c needs a value", *a);
-        return store(o, argv[*i], e);
+        return take(c, o, c->argv[*i], e);
     }
     return 0;
 }
 
-int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e)
+/* The number of operands. */
+static int parse(struct command_line *c, struct err *e)
 {
     int n = 0;
 
-    for (int i = 1; i < argc; i++) {
-        const char *a = argv[i];
+    for (int i = 1; i < c->argc; i++) {
+        const char *a = c->argv[i];
         if (a[0] != '-' || !a[1]) {
-            argv[1 + n++] = argv[i];
+            c->argv[1 + n++] = c->argv[i];
         } else if (a[1] != '-') {
-            TRY(parse_short(opts, argc, argv, &i, e));
+            TRY(parse_short(c, &i, e));
         } else if (a[2]) {
-            TRY(parse_long(opts, argc, argv, &i, e));
+            TRY(parse_long(c, &i, e));
         } else {
-            while (++i < argc)
-                argv[1 + n++] = argv[i];
+            while (++i < c->argc)
+                c->argv[1 + n++] = c->argv[i];
         }
     }
     return n;
+}
+
+int opt_parse(const struct opt *opts, int argc, char **argv, char twice[OPT_TWICE], struct err *e)
+{
+    struct command_line c = {opts, argc, argv, NULL, twice};
+    size_t n = 1;
+    int rc;
+
+    while (opts[n - 1].type != OPT_TYPE_END)
+        n++;
+    c.seen = calloc(n, sizeof *c.seen);
+    if (!c.seen)
+        return err_set(e, ERR_NOMEM, "out of memory for the options");
+    if (twice)
+        twice[0] = '\0';
+    rc = parse(&c, e);
+    free(c.seen);
+    return rc;
 }
 
 static const char *word(const char *words, int index, char *buf, size_t size)

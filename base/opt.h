@@ -90,8 +90,10 @@ struct opt {
 
 /* Parses argv[1..]: GNU style, options and operands mixed, "--" ends options, "-"
  * is an operand.  Operands are moved to argv[1..] in order; their number comes back,
- * or ERR_ARG with the message.  An option given twice: the last one counts. */
-int opt_parse(const struct opt *opts, int argc, char **argv, struct err *e);
+ * or ERR_ARG with the message.  An option given twice: the last one counts; of the first string that was lost so
+ * `twice` says it, else it is "" (it may be NULL). */
+enum { OPT_TWICE = 256 };
+int opt_parse(const struct opt *opts, int argc, char **argv, char twice[OPT_TWICE], struct err *e);
 
 /* Sets one option by its long name from text, as `--name text` would (a plan or
  * configuration file).  A FLAG takes true or false.  ERR_ARG if there is none. */

@@ -25,6 +25,7 @@ void run_files_free(struct run_files *f)
         free(f->v[i].real);
     }
     free(f->v);
+    free(f->standard);
     *f = (struct run_files){0};
 }
 
@@ -67,16 +68,38 @@ static int add_pattern(struct run_files *f, const char *what, const char *patter
     return rc;
 }
 
-static int reads(struct run_files *f, const char *what, const char *name, bool tree, struct err *e)
+/* Whether a name means standard input: "-", or the pipe that it is by another name, as /dev/stdin. */
+static bool is_standard(const char *name, const struct stat *st)
+{
+    struct stat in;
+
+    if (strcmp(name, "-") == 0)
+        return true;
+    return S_ISFIFO(st->st_mode) && fstat(STDIN_FILENO, &in) == 0 && in.st_dev == st->st_dev && in.st_ino == st->st_ino;
+}
+
+static int reads_standard(struct run_files *f, const char *what, struct err *e)
 {
     struct stat st;
 
-    if (strcmp(name, "-") == 0) {
-        if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode))
-            return add(f, what, "/dev/stdin", false, &st, e);
+    if (f->standard)
+        return err_set(e, ERR_ARG, "%s and %s are both standard input, which can be read once", f->standard, what);
+    f->standard = strdup(what);
+    if (!f->standard)
+        return no_memory(e);
+    if (fstat(STDIN_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
         return 0;
-    }
-    if (stat(name, &st) < 0)
+    return add(f, what, "/dev/stdin", false, &st, e);
+}
+
+static int reads(struct run_files *f, const char *what, const char *name, bool tree, struct err *e)
+{
+    struct stat st = {0};
+    bool there = stat(name, &st) == 0;
+
+    if (is_standard(name, &st))
+        return reads_standard(f, what, e);
+    if (!there)
         return strpbrk(name, "*?[") ? add_pattern(f, what, name, false, e) : 0;
     return S_ISREG(st.st_mode) || (tree && S_ISDIR(st.st_mode)) ? add(f, what, name, false, &st, e) : 0;
 }

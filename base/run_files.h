@@ -3,7 +3,8 @@
  * Every name is given here before anything is opened: tool_begin does so for operands and options, a tool for names that
  * follow from others (a plan's, the files of a prefix).  Then run_files_check refuses a run that would write a file which
  * it reads, or write one file twice.  Files are told apart by device and inode, those that are not there yet by their
- * resolved names.  Pipes and devices may be read and written as often as one likes.
+ * resolved names.  Pipes and devices may be read and written as often as one likes, but standard input, of which a second
+ * reader would get nothing, is read once.
  */
 #ifndef BASE_RUN_FILES_H
 #define BASE_RUN_FILES_H
@@ -28,11 +29,13 @@ struct run_file {
 struct run_files {
     struct run_file *v;
     size_t n, cap;
+    char *standard; /* what reads standard input, such as "--against"; NULL: nothing */
 };
 
 /* Names a file that is read, or written; what says in messages where the name is from, such as "--output".  "-" is a
  * standard stream; a name to read that is not there may be a pattern as in the shell.  run_reads_tree: a folder stands for all
- * that is in it.  ERR_NOMEM; ERR_ARG: a file's name ends as that of a compression that cannot be written. */
+ * that is in it.  ERR_NOMEM; ERR_ARG: standard input is named a second time; a file's name ends as that of a compression that
+ * cannot be written. */
 int run_reads(struct run_files *f, const char *what, const char *name, struct err *e);
 int run_reads_tree(struct run_files *f, const char *what, const char *name, struct err *e);
 int run_writes(struct run_files *f, const char *what, const char *name, struct err *e);

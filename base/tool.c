@@ -186,10 +186,11 @@ static void on_signal(int sig)
 }
 
 /* A closed pipe and a file that gets too large are write errors like any other.  What ends us takes unfinished outputs with
- * it, unless whoever started us wants the signal to be ignored (nohup). */
+ * it (USR1 and USR2 are what batch systems announce an end by), unless whoever started us wants the signal to be ignored
+ * (nohup). */
 static void set_signals(void)
 {
-    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGXCPU};
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU, SIGALRM, SIGUSR1, SIGUSR2};
     struct sigaction sa = {.sa_handler = on_signal}, old;
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
@@ -243,7 +244,7 @@ static int account(const struct tool *t, const struct opt *opts, int n, char **a
     for (int i = first; i < n; i++)
         TRY(run_names(&run.files, t->operands, "input", argv[1 + i], e));
     if (n <= first)
-        TRY(run_names(&run.files, t->operands, "standard input", "-", e));
+        TRY(run_names(&run.files, t->operands, "input", "-", e));
     return run_files_check(&run.files, e);
 }
 
@@ -274,6 +275,7 @@ static int take_endpoint(const struct tool *t, struct err *e)
 int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, int *code)
 {
     struct err e;
+    char twice[OPT_TWICE];
     int n;
 
     name_tool(t);
@@ -281,7 +283,7 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     set_signals();
     log_init(program, LOG_INFO);
     find_documents(opts);
-    n = opt_parse(opts, argc, argv, &e);
+    n = opt_parse(opts, argc, argv, twice, &e);
     if (n >= 0 && take_endpoint(t, &e) < 0)
         n = -1;
     if (n >= 0 && !asks(t) && account(t, opts, n, argv, &e) < 0)
@@ -293,6 +295,8 @@ int tool_begin(struct tool *t, const struct opt *opts, int argc, char **argv, in
     }
     log_init(program, t->quiet ? LOG_ERROR : t->verbose ? LOG_DEBUG : LOG_INFO);
     progress_init(program, (enum progress_form)t->progress);
+    if (twice[0])
+        log_msg(LOG_WARN, "%s", twice);
     if (!asks(t))
         return n;
     if (t->version) {

@@ -76,8 +76,8 @@ int main(int argc, char **argv)
             "\n"
             "XML is told by its root: JATS articles (PubMed Central), TEI, DocBook, RSS and Atom, patents\n"
             "of the USPTO, law (Akoma Ntoso, USLM, Formex), and Posts.xml of Stack Exchange, whose\n"
-            "questions become documents with their answers, sorted on disk in $TMPDIR.  EPUB, DOCX and ODT are zip\n"
-            "archives of XML.",
+            "questions become documents with their answers, sorted on disk in $TMPDIR.  EPUB, DOCX and ODT are\n"
+            "zip archives of XML.",
         .example = "printf '<title>A page</title><p>Some text.' >page.html\nquern extract page.html",
     };
     struct extract_conf x;

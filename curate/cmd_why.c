@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/json.h"
 #include "base/tool.h"
 #include "curate/stream/file_list.h"
 #include "curate/report/why.h"
@@ -16,7 +17,8 @@ static int ask_lines(struct why *w, struct err *e)
 {
     struct buf b = {0};
     int rc = file_read_all("-", (size_t)1 << 30, &b, e);
-    const char *p = b.p, *end = b.p + b.n;
+    struct span all = json_without_mark(buf_span(&b));
+    const char *p = all.p, *end = all.p + all.n;
 
     while (rc == 0 && p < end) {
         const char *q = memchr(p, '\n', (size_t)(end - p));

@@ -440,10 +440,10 @@ int main(int argc, char **argv)
                    "filter  the documents of one PREFIX that meet all conditions\n"
                    "split   the documents of one PREFIX divided at random, each part in the order they had: with\n"
                    "        --shares train:98,valid:2 into OUTPUT_train and OUTPUT_valid\n"
-                   "forget  the documents of one PREFIX with a ledger, without the pages named; with --checkpoint says which\n"
-                   "        checkpoints have seen them\n"
-                   "trace   no PREFIX: of a --checkpoint, as JSON lines, the documents that a --step was trained on, or the\n"
-                   "        steps that have seen the pages named. docs/provenance.md says more",
+                   "forget  the documents of one PREFIX with a ledger, without the pages named; with --checkpoint\n"
+                   "        says which checkpoints have seen them\n"
+                   "trace   no PREFIX: of a --checkpoint, as JSON lines, the documents that a --step was trained on,\n"
+                   "        or the steps that have seen the pages named. docs/provenance.md says more",
         .example = "printf '%s\\n' '{\"text\":\"One.\"}' '{\"text\":\"Two, three.\"}' >docs.jsonl\n"
                    "quern tokenizer train --vocab-size 300 -o tokenizer.json docs.jsonl\n"
                    "quern tokenize --tokenizer tokenizer.json --output-prefix my docs.jsonl\n"

@@ -39,6 +39,8 @@ static int32_t i32_at(const uint8_t *p, uint64_t i)
 /* Checks the header against the sizes and finds the arrays. */
 static int read_header(struct idx *x, struct err *e)
 {
+    const void *last;
+    int32_t length;
     uint64_t version, left;
 
     if (x->idx_size < IDX_HEADER || memcmp(x->idx, "MMIDIDX\0", 9) != 0)
@@ -68,7 +70,8 @@ static int read_header(struct idx *x, struct err *e)
     if (x->bin_size % x->size)
         return err_set(e, ERR_FORMAT, "'%s.bin' at byte %zu: ends within a token of %zu bytes",
                        x->prefix, x->bin_size - x->bin_size % x->size, x->size);
-    return 0;
+    /* the end of a .bin that was not copied whole is told here, not by a step days later */
+    return x->n_seqs ? idx_sequence(x, x->n_seqs - 1, &last, &length, e) : 0;
 }
 
 int idx_prefix_length(const char *name)
@@ -79,12 +82,24 @@ int idx_prefix_length(const char *name)
     return (int)(has ? n - 4 : n);
 }
 
+/* Of the prefix that quern tokenize was given its dataset has a longer one. */
+static int say_whole_prefix(const char *prefix, struct err *e)
+{
+    char path[IDX_PATH_MAX + 32];
+
+    snprintf(path, sizeof path, "%s_text_document.idx", prefix);
+    if (access(path, R_OK) == 0)
+        err_set(e, e->code, "there is no dataset '%s', but '%s_text_document'", prefix, prefix);
+    return e->code;
+}
+
 static int map_files(struct idx *x, struct err *e)
 {
     char path[IDX_PATH_MAX + 8];
 
     snprintf(path, sizeof path, "%s.idx", x->prefix);
-    TRY(file_map_open(&x->idx_map, path, e));
+    if (file_map_open(&x->idx_map, path, e) < 0)
+        return say_whole_prefix(x->prefix, e);
     snprintf(path, sizeof path, "%s.bin", x->prefix);
     TRY(file_map_open(&x->bin_map, path, e));
     x->idx = x->idx_map.p;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
+#include "base/json.h"
 
 void page_list_free(struct page_list *l)
 {
@@ -31,6 +32,7 @@ int page_list_add(struct page_list *l, enum page_names kind, const struct opt_li
 
 static int add_lines(struct page_list *l, enum page_names kind, struct span text, struct err *e)
 {
+    text = json_without_mark(text);
     while (text.n) {
         const char *end = memchr(text.p, '\n', text.n);
         struct span line = {text.p, end ? (size_t)(end - text.p) : text.n};
@@ -59,27 +61,15 @@ int page_list_read(struct page_list *l, enum page_names kind, const struct opt_l
     return rc;
 }
 
-bool page_list_has(const struct page_list *l, struct span id, struct span url)
+bool page_list_find(struct page_list *l, struct span id, struct span url)
 {
     const struct span name[PAGE_NAMES] = {id, url};
-    size_t number;
-
-    for (int k = 0; k < PAGE_NAMES; k++)
-        if (name[k].n && name_table_find(&l->of[k], name[k], &number))
-            return true;
-    return false;
-}
-
-/* The same; those that it is are marked as found. */
-static bool find_page(struct page_list *l, const struct ledger_document *d)
-{
-    const struct span name[PAGE_NAMES] = {d->id, d->url};
     size_t number;
     bool has = false;
 
     for (int k = 0; k < PAGE_NAMES; k++)
         if (name[k].n && name_table_find(&l->of[k], name[k], &number)) {
-            l->found[k].p[number] = 1;
+            __atomic_store_n(&l->found[k].p[number], 1, __ATOMIC_RELAXED);
             has = true;
         }
     return has;
@@ -103,7 +93,7 @@ int page_list_bits(struct page_list *l, const struct ledger *of, uint8_t **bits,
         return err_set(e, ERR_NOMEM, "out of memory");
     for (uint64_t d = 0; d < all; d++) {
         TRY(ledger_document(of, d, &doc, e));
-        if (find_page(l, &doc)) {
+        if (page_list_find(l, doc.id, doc.url)) {
             (*bits)[d / 8] |= (uint8_t)(1 << d % 8);
             ++*n;
         }

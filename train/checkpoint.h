@@ -52,8 +52,10 @@ struct checkpoint_folder {
     int lock;      /* of the rank that has begun: the folder's, by which others see that it is written */
 };
 
-/* ERR_IO when dir, which is made if it is missing, is no place to save in: to be known before a run. */
-int checkpoint_can_save(const char *dir, struct err *e);
+/* Before a run: dir, which is made if it is missing, is this process's to save in until it ends.  ERR_IO: it is no place to
+ * save in; another one saves there, and was waited for (of a run that was killed some ranks may live on for a while).  Where
+ * folders cannot be locked nobody is kept out. */
+int checkpoint_claim(const char *dir, struct err *e);
 /* One rank, before all others: makes dir if it is missing, removes what killed runs have left there, makes
  * the folder and sets its mark. */
 int checkpoint_begin(struct checkpoint_folder *f, struct err *e);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/hash.h"
@@ -248,7 +249,9 @@ static int open_last(struct checkpoint **ck, struct comm *group, const char *dir
     int tried = 0, more, rc;
 
     while ((more = next_step(group, steps, n, &step, e)) > 0) {
-        tried++;
+        if (!tried++ && latest < INT64_MAX && step != latest && (!group || group->rank == 0))
+            log_msg(LOG_WARN, "%s: latest_checkpointed_iteration.txt names step %" PRId64 ", which is not there; trying step %"
+                    PRId64, dir, latest, step);
         rc = open_step(ck, group, dir, step, e);
         if (rc == 0 || rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
             return rc;
@@ -262,6 +265,7 @@ static int open_last(struct checkpoint **ck, struct comm *group, const char *dir
 static int open_any(struct checkpoint **ck, struct comm *group, const char *dir, int64_t step, struct err *e)
 {
     int64_t *steps = NULL, latest = INT64_MAX;
+    char itself[4352];
     int n = 0, rc = 0;
 
     *ck = NULL;
@@ -269,6 +273,9 @@ static int open_any(struct checkpoint **ck, struct comm *group, const char *dir,
         return err_set(e, ERR_ARG, "folder name too long: '%s'", dir);
     if (step != CHECKPOINT_LAST)
         return open_step(ck, group, dir, step, e);
+    snprintf(itself, sizeof itself, "%s/metadata.json", dir);
+    if (access(itself, F_OK) == 0)
+        return err_set(e, ERR_ARG, "'%s' is one checkpoint of several: name the folder that it is in, and --ckpt-step", dir);
     if (!group || group->rank == 0) {
         rc = latest_step(dir, &latest, e);
         if (rc == 0)

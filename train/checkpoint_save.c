@@ -13,9 +13,10 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "train/checkpoint.h"
 
-enum { PATH_ROOM = 4224, BEGIN_TRIES = 100 };
+enum { PATH_ROOM = 4224, BEGIN_TRIES = 100, CLAIM_TRIES = 300 };
 
 /* Removes a flat folder; what cannot be removed stays and is no error here. */
 static void remove_folder(const char *path)
@@ -105,14 +106,32 @@ static int make_temporary(struct checkpoint_folder *f, struct err *e)
     return rc;
 }
 
-int checkpoint_can_save(const char *dir, struct err *e)
+int checkpoint_claim(const char *dir, struct err *e)
 {
+    const struct timespec pause = {.tv_nsec = 100000000};
     struct stat st;
+    int fd, tries = 0;
 
     TRY(file_make_folders(dir, e));
     if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
         return err_set(e, ERR_IO, "cannot save in '%s': it is no folder", dir);
-    return access(dir, W_OK | X_OK) < 0 ? err_sys(e, ERR_IO, "cannot save in '%s'", dir) : 0;
+    fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || access(dir, W_OK | X_OK) < 0) {
+        int rc = err_sys(e, ERR_IO, "cannot save in '%s'", dir);
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    while (is_written(fd, false)) {
+        if (tries == CLAIM_TRIES) {
+            close(fd);
+            return err_set(e, ERR_IO, "cannot save in '%s': another run saves there", dir);
+        }
+        if (!tries++)
+            log_msg(LOG_WARN, "another run saves in '%s'; waiting for its end, %d s at most", dir, CLAIM_TRIES / 10);
+        nanosleep(&pause, NULL);
+    }
+    return 0; /* the lock is the open folder's, and goes with the process */
 }
 
 int checkpoint_begin(struct checkpoint_folder *f, struct err *e)

@@ -133,6 +133,8 @@ static int encode_prompt(struct job *j, struct err *e)
     int64_t eod;
     int rc;
 
+    if (o->ids && o->prompt)
+        return err_set(e, ERR_ARG, "either --prompt or --prompt-ids: the model would see these and the reader that");
     if (o->ids)
         return parse_ids(o->ids, &j->prompt, e);
     if (!j->tokenizer)

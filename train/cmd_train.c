@@ -467,7 +467,7 @@ static int run(struct train_config *c, struct tasks *tasks, struct comm *group, 
     if (rc == 0)
         rc = open_tasks(tasks, c, e);
     if (rc == 0 && group->rank == 0 && c->save)
-        rc = checkpoint_can_save(c->save, e);
+        rc = checkpoint_claim(c->save, e);
     if (comm_agree(group, &rc, e, e) < 0)
         rc = e->code;
     if (rc == 0)

@@ -8,8 +8,9 @@ enum { LEAST = 4096, MOST = 1 << 20 };
 int members_open(struct members *s, size_t room, const char *dir, struct err *e)
 {
     *s = (struct members){.room = room, .dir = dir, .runs = {.fd = -1}, .sorted = {.fd = -1}};
-    s->m = malloc(room * sizeof *s->m);
-    return s->m ? 0 : err_set(e, ERR_NOMEM, "out of memory: %zu documents are linked", room);
+    while (!(s->m = malloc(s->room * sizeof *s->m)) && s->room > LEAST) /* under a ulimit: the rest is on disk */
+        s->room /= 2;
+    return s->m ? 0 : err_set(e, ERR_NOMEM, "out of memory for a table of %zu entries", s->room);
 }
 
 void members_clear(struct members *s)

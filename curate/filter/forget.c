@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "indexed_dataset/page_list.h"
 
 const struct stage_rule forget_rules[] = {
@@ -24,7 +25,7 @@ static int forget_work(void *stage, void *thread, struct doc *d, struct verdict 
     (void)e;
     if (!id.p)
         id = doc_raw(d, "id"); /* a number */
-    return page_list_has(stage, id, doc_string(d, "url")) ? verdict_drop(v, forget_rules, NAN, NAN) : 0;
+    return page_list_find(stage, id, doc_string(d, "url")) ? verdict_drop(v, forget_rules, NAN, NAN) : 0;
 }
 
 static void forget_close(void *stage)
@@ -33,7 +34,25 @@ static void forget_close(void *stage)
     free(stage);
 }
 
-static const struct stage_ops forget_ops = {.name = "forget", .work = forget_work, .close = forget_close};
+/* Whoever has pages to forget wants to know of a name that is written otherwise in the documents. */
+static int forget_finish(void *stage, struct file_group *files, struct err *e)
+{
+    const struct page_list *l = stage;
+    struct span name, first = {0};
+    size_t at = 0, missing = 0;
+
+    (void)files;
+    (void)e;
+    for (; page_list_missing(l, &at, &name); missing++)
+        first = missing ? first : name;
+    if (missing)
+        log_msg(LOG_INFO, "%zu of %zu names are no document's; the first: '%.*s'", missing, at,
+                (int)(first.n < 400 ? first.n : 400), first.p);
+    return 0;
+}
+
+static const struct stage_ops forget_ops = {.name = "forget", .work = forget_work, .finish = forget_finish,
+                                           .close = forget_close};
 
 int forget_stage_open(struct stage *s, const struct forget_conf *conf, struct err *e)
 {

@@ -170,7 +170,8 @@ int mix_sort_put(struct mix_sort *s, int thread, const struct mix_record *r, con
     if (to->n && to->n + sizeof *r + r->n > s->buffer)
         TRY(flush_buffer(s, l, b, e));
     if ((!to->cap && buf_reserve(to, s->buffer) < 0) || buf_put(to, r, sizeof *r) < 0 || buf_put(to, line, r->n) < 0)
-        return err_set(e, ERR_NOMEM, "out of memory for a document of %llu bytes", (unsigned long long)r->n);
+        return err_set(e, ERR_NOMEM, "out of memory for a document of %llu bytes; less --memory sends more by the disk",
+                       (unsigned long long)r->n);
     return 0;
 }
 

@@ -268,6 +268,8 @@ static int notes_of_documents(char *path, const struct stage *st, int jobs, stru
         rc = pass_open(&p, &conf, e);
     if (rc == 0)
         rc = pass_run(p, 0, e);
+    if (rc == 0 && flows_check(&flows, NULL, e) < 0)
+        rc = err_wrap(e, "'%s'", path);
     pass_close(p);
     feed_close(&feed);
     flows_free(&flows);

@@ -1,9 +1,11 @@
 #include "curate/text/word_set.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "curate/text/chars.h"
 
@@ -157,6 +159,10 @@ int word_set_load(struct word_set *s, const char *path, word_set_form *form, str
     if (rc == 0 && !utf8_valid(buf_span(&b))) {
         line = bad_line(buf_span(&b));
         rc = err_set(e, ERR_FORMAT, "'%s' line %zu: not UTF-8", path, line);
+    }
+    if (rc == 0 && json_without_mark(buf_span(&b)).n < b.n) {
+        b.n -= 3;
+        memmove(b.p, b.p + 3, b.n + 1); /* the NUL too */
     }
     if (rc == 0 && (rc = word_set_take(s, &b, form, e)) < 0)
         err_wrap(e, "'%s'", path);

@@ -97,4 +97,28 @@ rm -r large
 printf 'x' | dd of=more/iter_0000003/optimizer.safetensors bs=1 seek=3000 conv=notrunc 2>dd.err
 status "damage" 1 quern-checkpoint verify more
 has "damage: where" out "optimizer.safetensors"
+
+# What a user tries first: the folder of one checkpoint; a text file that names another.
+one=$(cd llama && echo iter_*)
+status "one checkpoint in place of its run" 2 quern-checkpoint info "llama/$one"
+has "says what to name" err "'llama/$one' is one checkpoint of several: name the folder that it is in, and --ckpt-step"
+cp -r llama latest
+echo 99 >latest/latest_checkpointed_iteration.txt
+check "a step that is not there" quern-checkpoint info latest
+has "is told" err "latest_checkpointed_iteration.txt names step 99, which is not there; trying step 0"
+
+# Two trainings in one folder.
+flags="--mock-data --vocab-size 256 --num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 16 --micro-batch-size 1
+    --lr 1e-3 --eval-iters 0 -j 1 --save both"
+mkdir both
+exec 7<both
+flock 7
+# shellcheck disable=SC2086
+quern-train $flags --train-iters 1 2>err 7<&- &
+for ((i = 0; i < 600; i++)); do grep -q waiting err && break; sleep 0.1; done
+has "where another run saves a run waits" err "another run saves in 'both'; waiting for its end"
+absent "and has not begun" both/iter_0000001
+exec 7<&-
+wait $!
+equal "until the folder is free" $? 0
 finish

@@ -18,7 +18,7 @@ ln d.jsonl hard.jsonl
 refused 'another name of the input' "--output 'hard.jsonl'" quern clean -o hard.jsonl d.jsonl
 ln -s d.jsonl soft.jsonl
 refused 'a link to the input' "--output 'soft.jsonl'" quern clean -o soft.jsonl d.jsonl
-refused 'what standard input comes from' "standard input" sh -c 'quern clean -o d.jsonl <d.jsonl'
+refused 'what standard input comes from' "input '/dev/stdin'" sh -c 'quern clean -o d.jsonl <d.jsonl'
 refused 'what standard output goes to' "standard output goes to a file that is read too" sh -c 'quern clean d.jsonl >>d.jsonl'
 refused 'a file that an option reads' "--against 'd.jsonl'" quern decontaminate --against d.jsonl --report d.jsonl -o o.jsonl safe.jsonl
 refused 'two outputs of one name' "--output 'o.jsonl' and --rejects 'o.jsonl' are one file" quern clean -o o.jsonl --rejects o.jsonl d.jsonl
@@ -93,4 +93,14 @@ check 'an output beside what is read' quern extract -q -o pages.jsonl pages
 check 'a new one in the folder' quern extract -q -o pages/out.jsonl pages
 status 'which the next run would read' 2 quern extract -q -o pages/out.jsonl pages
 has 'and says so' err "stands in a folder that is read: input 'pages'"
+
+# standard input, of which a second reader would get nothing
+twice() { sh -c 'cat d.jsonl | '"$2"; }
+refused 'standard input for two' '--against and input are both standard input' twice x 'quern decontaminate --against - -o two.jsonl'
+refused 'by its other name' '--against and input are both standard input' twice x 'quern dedup exact --against /dev/stdin -o two.jsonl'
+refused 'named twice' 'input and input are both standard input' twice x 'quern clean -o two.jsonl - -'
+refused 'a file that it comes from' 'are both standard input' sh -c 'quern dedup exact --against - -o two.jsonl <d.jsonl'
+absent 'and no half is written' two.jsonl
+check 'once by an option' twice x 'quern dedup exact -q --against /dev/stdin -o two.jsonl safe.jsonl'
+equal 'is as ever' "$(wc -l <two.jsonl)" 0
 finish

@@ -243,4 +243,13 @@ as_scratch 'two tasks' tasks
 status 'no list' 2 quern forget 1.jsonl
 status 'no file' 3 quern forget --ids none 1.jsonl
 status 'nor in a plan' 3 quern curate -q --forget-urls none --again all.yaml
+
+# What a list names and no document has, and a list as editors on Windows write it.
+printf '\xef\xbb\xbfa\r\nb\r\nnone\r\n' >marked
+printf '{"id":"%s","text":"x"}\n' a b c >three.jsonl
+check 'a list with a byte order mark' quern forget --ids marked three.jsonl
+equal 'has its first line' "$(cat out)" '{"id":"c","text":"x"}'
+has 'and what no document has is told' err "1 of 3 names are no document's; the first: 'none'"
+check 'all found' quern forget --ids <(echo a) three.jsonl
+equal 'is no word' "$(grep -c names err)" 0
 finish

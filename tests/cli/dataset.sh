@@ -72,6 +72,9 @@ cp a.idx lie.idx
 head -c 7 a.bin >lie.bin
 status "a .bin cut short" 1 quern dataset info lie
 has "a .bin cut short: place" err "'lie.bin' at byte 6"
+head -c 6 a.bin >lie.bin
+status "a .bin cut between tokens" 1 quern dataset info lie
+has "a .bin cut between tokens: what is missing" err "lies outside 'lie.bin' of 6 bytes"
 cp a.bin lie.bin
 printf '\xff\xff\xff\x7f' | dd of=lie.idx bs=1 seek=34 conv=notrunc status=none
 status "an .idx that lies" 1 quern dataset head lie
@@ -96,6 +99,9 @@ has "no dataset: reason" err "no MMIDIDX"
 
 status "missing" 3 quern dataset info nowhere
 has "missing: name" err "nowhere.idx"
+for end in bin idx; do cp a.$end mine_text_document.$end; done
+status "the prefix that tokenize was given" 3 quern dataset info mine
+has "has a longer one" err "there is no dataset 'mine', but 'mine_text_document'"
 mkdir folder.idx
 status "a folder" 3 quern dataset verify folder
 status "missing beside a bad one" 3 quern dataset verify junk nowhere

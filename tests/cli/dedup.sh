@@ -470,4 +470,18 @@ status "help" 0 quern-dedup --help
 has "help names both kinds" out "exact|fuzzy"
 status "man page" 0 quern-dedup fuzzy --man
 status "the example works" 0 bash -c "$(sed -n '/^Example:/,$p' <(quern-dedup --help) | sed 1d | sed 's/quern dedup/quern-dedup/')"
+
+# What is held against a file of nothing but noise would be held against nothing.
+seq 5 >noise
+status "--against without a document" 3 quern-dedup exact --against noise -o none.jsonl best.jsonl
+has "is said" err "'noise': none of 5 records is a document"
+status "of near-duplicates too" 3 quern-dedup fuzzy --against noise -o none.jsonl best.jsonl
+absent "and nothing is written" none.jsonl
+if instrumented; then
+    skip "under a limit of memory" "the sanitizer needs more"
+else
+    quern-dedup fuzzy -q best.jsonl >want
+    status "under a limit of memory below --memory's default" 0 bash -c 'ulimit -v 400000; exec quern-dedup fuzzy -q best.jsonl'
+    same "the documents are the same" out want
+fi
 finish

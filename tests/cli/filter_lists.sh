@@ -73,4 +73,10 @@ status "an unknown language" 2 quern filter --preset fineweb2-icu --lang tlh w.j
 has "is named" err "'tlh'"
 status "documents without a known language" 0 quern filter -q --preset fineweb2-icu --lang auto --rejects r.jsonl w.jsonl
 has "are dropped" r.jsonl '"rule":"unknown_language"'
+
+# A list that begins with a byte order mark, as editors on Windows write it.
+printf '\xef\xbb\xbfgone.com\r\n' >marked.txt
+echo '{"id":"a","url":"http://gone.com/1","text":"x"}' >marked.jsonl
+check "a list with a byte order mark" quern filter -q --preset url --url-domains marked.txt marked.jsonl
+equal "has its first line" "$(cat out)" ''
 finish

@@ -53,6 +53,10 @@ refused a.db 'an SQLite database'
 refused a.warc 'a web archive (WARC)'
 refused a.out 'an ELF program'
 refused utf16.jsonl 'text in UTF-16'
+for order in LE:'\xff\xfe\0\0{\0\0\0' BE:'\0\0\xfe\xff\0\0\0{'; do
+    printf "${order#*:}" >utf32.jsonl
+    refused utf32.jsonl 'text in UTF-32'
+done
 refused a.tar 'a tar archive'
 gzip -c a.tar >b.gz
 lz4 -qlc docs.jsonl >old.lz4

@@ -81,4 +81,6 @@ status "a prompt too long" 2 gen --prompt-ids "$(seq -s, 1 33)"
 status "a tokenizer that is not there" 3 gen --tokenizer nothing.json --prompt a
 echo '{' >bad.json
 status "a tokenizer that is none" 3 gen --tokenizer bad.json --prompt a
+status "a prompt as text and as ids" 2 gen --prompt a --prompt-ids 5,6
+has "is one too many" err "either --prompt or --prompt-ids"
 finish

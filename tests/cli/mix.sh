@@ -166,4 +166,11 @@ printf 'sources:\n  - {weight: 1, file: c.jsonl}\n' >plan.yaml
 status "an unknown key in a plan" 3 quern-mix --plan plan.yaml
 has "names the line" err "'plan.yaml' line 2: 'file' is unknown"
 status "a missing file" 3 quern-mix nowhere.jsonl
+
+# Fewer shards than the run before had: all that the pattern names would be two mixtures.
+check "three shards" quern-mix -q --shards 3 -o 'old-%05d.jsonl' a.jsonl
+check "two shards" quern-mix --seed 1 --shards 2 -o 'old-%05d.jsonl' a.jsonl
+has "the third of the run before is told" err "'old-00002.jsonl' is of another run: this one has 2 shards"
+check "three shards again" quern-mix --shards 3 -o 'old-%05d.jsonl' a.jsonl
+equal "nothing is told where there is none" "$(grep -c 'another run' err)" 0
 finish

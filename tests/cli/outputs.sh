@@ -66,10 +66,10 @@ same 'leads to the output' there/out.jsonl kept3.jsonl
 
 # What ends a tool takes its unfinished output with it.
 mkfifo slow
-for sig in INT TERM HUP; do
+for sig in INT TERM HUP QUIT ALRM USR1 USR2; do
     mkdir "by_$sig"
     # A shell starts what runs beside it with INT ignored, nohup all with HUP.
-    env --default-signal=INT,TERM,HUP quern clean -o "by_$sig/out.jsonl" --rejects "by_$sig/rejects.jsonl" slow 2>err &
+    env --default-signal=INT,TERM,HUP,QUIT,ALRM,USR1,USR2 quern clean -o "by_$sig/out.jsonl" --rejects "by_$sig/rejects.jsonl" slow 2>err &
     pid=$!
     exec 7>slow
     cat d.jsonl >&7
@@ -120,6 +120,8 @@ name=$(printf 'esc\033[31m\r\n\302\233')
 status 'a file that is not there' 3 quern clean "$name"
 has 'is named without what steers a terminal' err 'esc\x1b[31m\x0d\n\xc2\x9b'
 equal 'and in one line' "$(wc -l <err)" 1
+status 'an address of another kind' 3 quern clean hf://datasets/d.jsonl
+has 'is told which there are' err "cannot open 'hf://datasets/d.jsonl': no file here, and no address of http, https or s3"
 status 'a command that there is not' 2 quern "$name"
 has 'is named so too' err 'esc\x1b[31m'
 for ((i = 0; i < 40; i++)); do echo "no JSON $i"; done >bad.jsonl

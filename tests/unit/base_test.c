@@ -151,11 +151,12 @@ static void options_parse_every_type(void **s)
     char *argv[] = {"t", "in1", "--no-flag", "-sabc", "--num=-5", "--size", "3M", "--x", "0.5",
                     "-l", "a", "--word", "blue", "-l", "b", "-", "--", "--in2"};
     struct err e;
-    char buf[64];
+    char buf[64], twice[OPT_TWICE];
 
     (void)s;
     opts[1].given = &given;
-    assert_int_equal(opt_parse(opts, sizeof argv / sizeof *argv, argv, &e), 3);
+    assert_int_equal(opt_parse(opts, sizeof argv / sizeof *argv, argv, twice, &e), 3);
+    assert_string_equal(twice, "");
     assert_string_equal(argv[1], "in1");
     assert_string_equal(argv[2], "-");
     assert_string_equal(argv[3], "--in2");
@@ -175,6 +176,25 @@ static void options_parse_every_type(void **s)
     opt_list_free(&list);
 }
 
+/* A string that another one took the place of is told; the same again, and numbers, are not. */
+static void options_tell_a_string_that_was_lost(void **s)
+{
+    const char *str = "default";
+    int64_t n = 0;
+    const struct opt opts[] = {OPT_STR('s', "str", &str, "S", "h"), OPT_INT('n', "num", &n, 0, 10, "h"), OPT_END};
+    char *lost[] = {"t", "-sa", "--str=b", "--str", "c"}, *same[] = {"t", "-sa", "--str", "a", "-n1", "-n2"};
+    char twice[OPT_TWICE];
+    struct err e;
+
+    (void)s;
+    assert_int_equal(opt_parse(opts, 5, lost, twice, &e), 0);
+    assert_string_equal(twice, "--str is given twice: 'b' counts, not 'a'");
+    assert_string_equal(str, "c");
+    assert_int_equal(opt_parse(opts, 6, same, twice, &e), 0);
+    assert_string_equal(twice, "");
+    assert_int_equal(n, 2);
+}
+
 static void options_refuse_nonsense_by_name(void **s)
 {
     int64_t n = 3, size = 0;
@@ -189,14 +209,17 @@ static void options_refuse_nonsense_by_name(void **s)
     const char *bad[][2] = {{"--num=11", "--num"}, {"--num=1x", "1x"}, {"--size=9999999T", "--size"},
                             {"--size=3Q", "3Q"}, {"--x=nan", "nan"}, {"--x=2", "--x"},
                             {"--word=gre", "gre"}, {"--flag=1", "no value"}, {"--nope", "--nope"},
-                            {"-z", "-z"}, {"--num", "needs a value"}, {"--no-num", "--no-num"}};
+                            {"-z", "-z"}, {"--num", "needs a value"}, {"--no-num", "--no-num"},
+                            {"--num=99999999999999999999", "outside 0..10"}, {"--num=-99999999999999999999", "outside 0..10"},
+                            {"--size=1.5G", "a whole number, then"}, {"--no-flag=1", "--no-flag takes no value"},
+                            {"--wo=red", "did you mean '--word'?"}};
     struct err e;
 
     (void)s;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char arg[32], *argv[] = {"t", arg};
         strcpy(arg, bad[i][0]);
-        assert_int_equal(opt_parse(opts, 2, argv, &e), ERR_ARG);
+        assert_int_equal(opt_parse(opts, 2, argv, NULL, &e), ERR_ARG);
         assert_non_null(strstr(e.msg, bad[i][1]));
     }
 }
@@ -440,6 +463,7 @@ int main(void)
         cmocka_unit_test(a_shortage_is_remembered_and_is_no_other_error),
         cmocka_unit_test(arena_gives_aligned_pieces_within_its_cap),
         cmocka_unit_test(options_parse_every_type),
+        cmocka_unit_test(options_tell_a_string_that_was_lost),
         cmocka_unit_test(options_refuse_nonsense_by_name),
         cmocka_unit_test(mt19937_draws_what_numpy_draws),
         cmocka_unit_test(shuffles_follow_their_definition),
