@@ -67,7 +67,8 @@ static int mirror_wait(struct comm_handle *h, struct err *err)
 
 static int mirror_split(struct comm *c, int colour, int key, struct comm *to, struct err *err)
 {
-    bool all = strcmp(to->name, "data") == 0 || strcmp(to->name, "replicas") == 0 || (mirror_experts && strcmp(to->name, "expert") == 0);
+    bool replicas = strcmp(to->name, "data") == 0 || strcmp(to->name, "replicas") == 0;
+    bool all = replicas || (mirror_experts && strcmp(to->name, "expert") == 0);
 
     (void)c, (void)colour, (void)key, (void)err;
     to->size = all ? RANKS : 1;

@@ -59,8 +59,8 @@ static void count_layers(const struct train_config *c, int64_t stage, struct pla
 }
 
 /* How often a micro-batch fetches what comes and goes of each of so many layers of a stage: forward and backward, and in between
- * if chunks of layers are run again; but where a pass turns, and where the next begins, the last `held` of a part are there, anew:
- * but for the first of a step. */
+ * if chunks of layers are run again; but where a pass turns, and where the next one begins, the last `held` of a part are there
+ * yet.  anew: those of a step before are old. */
 static double fetches(const struct train_config *c, const struct plan_share *s, int64_t layers, int64_t held, bool anew)
 {
     double part = (double)layers / (double)c->stages.chunks, kept = (double)held < part ? (double)held : part;

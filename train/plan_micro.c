@@ -257,7 +257,8 @@ static void mlp(const struct micro *p, double layers, int64_t mlps, int64_t rows
     int64_t wide = model_halves(m) * f;
     double all = layers * (double)mlps;
     bool chosen = whose == EXPERTS, ends = !chosen && !(whose == SHARED && m->shared_gate);
-    enum fp8_way in = whose == LAYERS ? way_of_norm(p->s) : FP8_AGAIN, act = way_of(p->s, whose == LAYERS ? FP8_MADE : FP8_AGAIN);
+    enum fp8_way in = whose == LAYERS ? way_of_norm(p->s) : FP8_AGAIN;
+    enum fp8_way act = way_of(p->s, whose == LAYERS ? FP8_MADE : FP8_AGAIN);
 
     linear(p, all, &(struct weight){rows, wide, m->hidden, .bias = model_mlp_bias(m),
                                        .target = chosen ? LORA_TARGET_EXPERT_FC1 : LORA_TARGET_FC1});

@@ -21,8 +21,8 @@ static struct device *dev;
 
 /* ---- what is asked, or planned ---- */
 
-/* By op: FLOPs of products, of others elements; of conversions one way by themselves.  Copies are what scales and casts too, in bytes
- * that are read, as many as written. */
+/* By op: FLOPs of products, of others elements; of conversions one way by themselves.  What scales and casts counts as a copy of as
+ * many bytes. */
 enum { ONE_WAY = PLAN_OPS, KINDS };
 struct tally {
     double amount[KINDS], times[KINDS];
@@ -46,10 +46,10 @@ static void plan_visited(void *arg, enum plan_op op, const struct plan_dims *d, 
     bool attends = op == PLAN_ATTENTION || op == PLAN_ATTENTION_BACK;
     struct tally *t = arg;
 
-    if (op == PLAN_TAKE || op == PLAN_JOIN || op == PLAN_JOIN_BACK)
+    if (attends || op == PLAN_TAKE || op == PLAN_JOIN || op == PLAN_JOIN_BACK)
         elements *= (double)d->k;
-    add(t, (op == PLAN_FP8 || op == PLAN_FP8_BLOCKS) && d->k ? ONE_WAY : op == PLAN_ORTHOGONAL ? PLAN_PRODUCT : (int)op,
-        is_product(op) || op == PLAN_ORTHOGONAL ? 2 * elements * (double)d->k : attends ? elements * (double)d->k : elements, times);
+    add(t, (op == PLAN_FP8 || op == PLAN_FP8_BLOCKS) && d->k ? ONE_WAY : (int)op,
+        is_product(op) ? 2 * elements * (double)d->k : elements, times);
 }
 
 /* ---- a device that counts ---- */
@@ -206,8 +206,8 @@ static int join(struct device *d, enum dtype dt, const struct route *p, void *y,
     return real->route_join(d, dt, p, y, x, place, weight, c, err);
 }
 
-static int join_back(struct device *d, enum dtype dt, const struct route *p, void *dx, float *dweight, const void *dy, const void *x,
-                     const int32_t *place, const float *weight, int64_t c, struct err *err)
+static int join_back(struct device *d, enum dtype dt, const struct route *p, void *dx, float *dweight, const void *dy,
+                     const void *x, const int32_t *place, const float *weight, int64_t c, struct err *err)
 {
     add(&asked, PLAN_JOIN_BACK, (double)(p->t * p->k * c), 1);
     return real->route_join_bwd(d, dt, p, dx, dweight, dy, x, place, weight, c, err);
