@@ -249,8 +249,8 @@ static void activation(const struct micro *p, double layers, int64_t rows, int64
 /* Whose MLPs: of a layer, of experts, of one beside these. */
 enum whose { LAYERS, EXPERTS, SHARED };
 
-/* So many MLPs of width f, each over so many rows, of so many layers.  Inputs of experts stay in bf16, and of these nothing ends a
- * layer. */
+/* So many MLPs of width f, each over so many rows, of so many layers.  Inputs of experts stay in bf16, and of these nothing ends
+ * a layer. */
 static void mlp(const struct micro *p, double layers, int64_t mlps, int64_t rows, int64_t f, enum whose whose)
 {
     const struct model_config *m = p->s->model;

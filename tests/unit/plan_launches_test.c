@@ -21,8 +21,8 @@ static struct device *dev;
 
 /* ---- what is asked, or planned ---- */
 
-/* By op: FLOPs of products, of others elements; of conversions one way by themselves.  What scales and casts counts as a copy of as
- * many bytes. */
+/* By op: FLOPs of products, of others elements; of conversions one way by themselves.  What scales and casts counts as a copy of
+ * as many bytes. */
 enum { ONE_WAY = PLAN_OPS, KINDS };
 struct tally {
     double amount[KINDS], times[KINDS];
