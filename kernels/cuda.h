@@ -30,7 +30,7 @@ struct cuda_info {
 };
 
 /* The one thing that the shared object shows; abi must be CUDA_BACKEND_ABI. */
-enum { CUDA_BACKEND_ABI = 13 };
+enum { CUDA_BACKEND_ABI = 14 };
 struct cuda_backend {
     int abi;
     /* Fills what can be known, also when it fails: ERR_UNSUPPORTED and the reason. */

@@ -132,6 +132,7 @@ struct device {
                         nobody asks */
     void *kept;      /* what a user of the device keeps with it, freed when it is closed */
     void (*kept_free)(struct device *dev);
+    int64_t card;    /* of a GPU: a number that all processes have for it alone; 0: not known, or the host */
 };
 
 /* Opens "cpu", "cuda" or "auto" (a GPU if one works, else the CPU) for training.  threads: how

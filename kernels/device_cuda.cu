@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/cuda.h"
 #include "kernels/cuda_op.cuh"
@@ -597,9 +598,19 @@ static int gpu_info(int number, struct cuda_info *info, struct err *e)
     return 0;
 }
 
+/* The GPU's UUID in one number, not 0. */
+static int64_t card_of(const cudaUUID_t *id)
+{
+    uint64_t half[2];
+
+    memcpy(half, id->bytes, sizeof half);
+    return (int64_t)((half[0] ^ half[1]) | 1);
+}
+
 static int gpu_open(struct device **out, int number, struct err *e)
 {
     struct cuda_info info;
+    cudaDeviceProp p;
     struct device *dev;
     size_t room, all;
     cudaError_t c;
@@ -614,6 +625,8 @@ static int gpu_open(struct device **out, int number, struct err *e)
         c = cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, number);
     if (c == cudaSuccess)
         c = cudaMemGetInfo(&room, &all);
+    if (c == cudaSuccess)
+        c = cudaGetDeviceProperties(&p, number);
     if (c != cudaSuccess)
         return no_gpu(c, e);
     dev = (struct device *)calloc(1, sizeof *dev);
@@ -627,6 +640,7 @@ static int gpu_open(struct device **out, int number, struct err *e)
     dev->impl->processors = info.processors;
     dev->impl->threads = threads;
     dev->kind = DEVICE_CUDA;
+    dev->card = card_of(&p.uuid);
     dev->room = room;
     dev->calls = &gpu_calls;
     dev->dedup = &gpu_dedup_ops;

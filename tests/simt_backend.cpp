@@ -350,8 +350,10 @@ extern "C" int simt_open(struct device **dev, int, struct err *e)
         simt::queue = queue_work;
     }
     (*dev)->kind = DEVICE_CUDA;
-    if (getenv("SIMT_ROOM"))
+    if (getenv("SIMT_ROOM")) {
         (*dev)->room = strtoull(getenv("SIMT_ROOM"), NULL, 10);
+        (*dev)->card = getenv("SIMT_CARDS") && getenv("LOCAL_RANK") ? 1 + atoi(getenv("LOCAL_RANK")) : 1; /* each has its own */
+    }
     (*dev)->calls = &calls;
     (*dev)->dedup = &simt_dedup_ops;
     (*dev)->ops = &simt_ops;

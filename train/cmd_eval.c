@@ -351,7 +351,6 @@ static int open_ranks(struct eval *v, const struct tool *t, struct comm **world,
     }
     TRY(machine_open(&here, *world, e));
     *threads = threads_count(t->jobs, here.alike, here.here);
-    machine_close(&here);
     return layout_open(&v->layout, *world, &LAYOUT_ALONE, e);
 }
 

@@ -325,27 +325,29 @@ static int no_room(const char *who, double need, uint64_t have, struct err *e)
 }
 
 /* More than this process, or all ranks of this machine, may have would be killed in the middle rather than refused; more than
- * a GPU has, allocated in part. */
+ * a GPU has for all its ranks, of which the last one to open it has seen the least free, allocated in part. */
 static int check_memory(const struct train_config *c, const struct machine_ranks *here, const struct device *dev, struct err *e)
 {
     uint64_t group = limits_cgroup_memory(""), all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     int64_t stage = here->world->rank / (c->world / c->layout.pipe), sum;
     struct train_memory m;
-    size_t need;
     char who[64];
-    int rc = 0;
+    size_t need;
+    int rc = 0, ranks;
 
     TRY(trainer_plan_stage(c, (int)stage, &m, e));
     need = (dev->kind == DEVICE_CPU ? m.total : 0) + m.host + m.save;
+    TRY(machine_sum(here->world, dev->card, (int64_t)m.total, &sum, &ranks, e));
+    snprintf(who, sizeof who, ranks == 1 ? "this run needs, on the GPU," : "the %d ranks on one GPU need", ranks);
     if (need > limits_memory())
         rc = no_room("this run needs", (double)need, limits_memory(), e);
-    else if (dev->room && m.total > dev->room)
-        rc = no_room("this run needs, on the GPU,", (double)m.total, dev->room, e);
+    else if (dev->card && (uint64_t)sum > dev->room)
+        rc = no_room(who, (double)sum, dev->room, e);
     TRY(comm_agree(here->world, &rc, e, e));
     TRY(rc);
-    TRY(machine_sum(here, (int64_t)need, &sum, e));
+    TRY(machine_sum(here->world, here->key, (int64_t)need, &sum, &ranks, e));
     all = group < all ? group : all;
-    snprintf(who, sizeof who, "the %d ranks of this machine need", here->here);
+    snprintf(who, sizeof who, "the %d ranks of this machine need", ranks);
     if ((uint64_t)sum > all)
         rc = no_room(who, (double)sum, all, e);
     TRY(comm_agree(here->world, &rc, e, e));
@@ -601,7 +603,6 @@ int main(int argc, char **argv)
             code = tool_end(&t, EXIT_FINE);
     }
     close_tasks(&tasks);
-    machine_close(&here);
     comm_close(group);
     free(opts);
     train_config_free(&c);

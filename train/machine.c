@@ -36,52 +36,44 @@ static int64_t processors_key(void)
     return (int64_t)hash_xxh3_64((struct span){(const char *)&set, sizeof set});
 }
 
-/* How many of the world's ranks have this rank's key and give what it gives. */
-static int count_alike(const struct machine_ranks *m, const int64_t *all)
+/* What all ranks of world give, to be freed. */
+struct given {
+    int64_t key, value;
+};
+static int gather(struct comm *world, struct given mine, struct given **all, struct err *e)
 {
-    int n = 0, me = m->world->rank;
-
-    for (int r = 0; r < m->world->size; r++)
-        n += m->key[r] == m->key[me] && (!all || all[r] == all[me]);
-    return n;
+    *all = calloc((size_t)world->size, sizeof **all);
+    if (!*all)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    return comm_all_gather(world, &mine, *all, sizeof mine / sizeof(int64_t), COMM_I64, e);
 }
 
 int machine_open(struct machine_ranks *m, struct comm *world, struct err *e)
 {
-    int64_t key = machine_key(), mask = processors_key(), *masks = calloc((size_t)world->size, sizeof *masks);
-    int rc = 0;
+    const struct given mine = {machine_key(), processors_key()};
+    struct given *all;
+    int rc = gather(world, mine, &all, e);
 
-    *m = (struct machine_ranks){.world = world, .key = calloc((size_t)world->size, sizeof *m->key)};
-    if (!m->key || !masks)
-        rc = err_set(e, ERR_NOMEM, "out of memory");
-    if (rc == 0)
-        rc = comm_all_gather(world, &key, m->key, 1, COMM_I64, e);
-    if (rc == 0)
-        rc = comm_all_gather(world, &mask, masks, 1, COMM_I64, e);
-    if (rc == 0) {
-        m->here = count_alike(m, NULL);
-        m->alike = count_alike(m, masks);
-    } else {
-        machine_close(m);
+    *m = (struct machine_ranks){.world = world, .key = mine.key};
+    for (int r = 0; rc == 0 && r < world->size; r++) {
+        m->here += all[r].key == mine.key;
+        m->alike += all[r].key == mine.key && all[r].value == mine.value;
     }
-    free(masks);
+    free(all);
     return rc;
 }
 
-void machine_close(struct machine_ranks *m)
+int machine_sum(struct comm *world, int64_t key, int64_t mine, int64_t *sum, int *ranks, struct err *e)
 {
-    free(m->key);
-    m->key = NULL;
-}
+    struct given *all;
+    int rc = gather(world, (struct given){key, mine}, &all, e);
 
-int machine_sum(const struct machine_ranks *m, int64_t mine, int64_t *sum, struct err *e)
-{
-    int64_t *all = calloc((size_t)m->world->size, sizeof *all);
-    int rc = all ? comm_all_gather(m->world, &mine, all, 1, COMM_I64, e) : err_set(e, ERR_NOMEM, "out of memory");
-
-    *sum = 0;
-    for (int r = 0; rc == 0 && r < m->world->size; r++)
-        *sum += m->key[r] == m->key[m->world->rank] ? all[r] : 0;
+    *sum = *ranks = 0;
+    for (int r = 0; rc == 0 && r < world->size; r++)
+        if (all[r].key == key) {
+            *sum += all[r].value;
+            ++*ranks;
+        }
     free(all);
     return rc;
 }

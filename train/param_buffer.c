@@ -106,7 +106,7 @@ int param_buffer_plan(struct param_buffer *b, const struct param_buffer_conf *co
         b->unit[i].at = params_unit_at(p, i);
     TRY(bucketing_open(&b->buckets, p, conf->align ? align : p->elements, ranks, ranks > 1 ? conf->replicas->rank : 0,
                      divided ? 0 : conf->bucket ? conf->bucket : p->elements, e));
-    *m = (struct param_buffer_memory){.elements = p->elements, .trained = trained};
+    *m = (struct param_buffer_memory){.elements = p->elements, .tensors = p->n, .trained = trained};
     measure_largest(b, m);
     m->matrix = params_matrices(p);
     for (int k = 0; k < PARAM_STATES; k++)

@@ -78,6 +78,7 @@ struct param_buffer_memory {
     size_t gathered, reduced;     /* beside them: communication buffers of weights; those of gradients, sums, shards */
     size_t elements;              /* of a flat buffer: a number, as what follows */
     size_t bucket;                /* of the largest one */
+    int tensors;                  /* how many parameters are in it */
     struct matrix_size matrix;    /* of those that are updated whole */
     size_t state[PARAM_STATES];   /* of each state of the optimizer's, of the fullest shard */
     size_t unit[COMM_BUFFERS];    /* of the largest unit that goes through each communication buffer */

@@ -28,33 +28,74 @@ struct shape {
 
 static struct shape shape_of(const struct train_config *c)
 {
-    struct shape s = {.again = c->recompute == RECOMPUTE_FULL ? 2 : 1};
+    struct shape s = {.again = 1};
 
     s.tokens = (double)(c->micro_batch * c->model.seq) / (double)c->layout.context;
     s.stream = s.tokens * (double)c->model.hidden * (c->bf16 ? 2 : 4);
     return s;
 }
 
-/* The layers of a stage, in all its parts. */
-static int64_t layers_of(const struct train_config *c, int64_t stage)
+/* Whether FP8 leaves a layer in bf16. */
+static bool is_end(const struct train_config *c, int64_t layer)
 {
-    int64_t first, n, all = 0;
-
-    for (int64_t i = 0; i < c->stages.chunks; i++, all += n)
-        stages_layers(&c->stages, stage, i, &first, &n);
-    return all;
+    return c->fp8.format && c->fp8.ends_bf16 && (layer < c->fp8.start_bf16 || layer >= c->model.layers - c->fp8.end_bf16);
 }
 
-/* Its stage's share of a micro-batch. */
-static struct plan_share share_of(const struct train_config *c, const struct shape *s)
+/* The layers of a stage, in all its parts, and which of them are left in bf16; of its share how many are run again. */
+static void count_layers(const struct train_config *c, int64_t stage, struct plan_share *s)
 {
-    return (struct plan_share){
-        .model = &c->model, .b = c->micro_batch, .t = c->model.seq, .layers = s->layers, .context = c->layout.context,
+    int64_t chunk = c->recompute_method == 1 ? 1 : c->recompute_layers, first, n, again = 0;
+
+    for (int64_t i = 0; i < c->stages.chunks; i++) {
+        stages_layers(&c->stages, stage, i, &first, &n);
+        s->layers += n;
+        for (int64_t k = first; k < first + n; k++)
+            s->low += is_end(c, k);
+        n = c->recompute != RECOMPUTE_FULL ? 0 : c->recompute_method == 1 && c->recompute_layers < n ? c->recompute_layers : n;
+        again += n;
+        s->chunks += (double)((n + chunk - 1) / chunk);
+    }
+    s->again = s->layers ? (double)again / (double)s->layers : 0;
+}
+
+/* How often a micro-batch fetches what comes and goes of each of so many layers of a stage: forward and backward, and in between
+ * if chunks of layers are run again; but where a pass turns, and where the next one begins, the last `held` of a part are there
+ * yet.  anew: those of a step before are old. */
+static double fetches(const struct train_config *c, const struct plan_share *s, int64_t layers, int64_t held, bool anew)
+{
+    double part = (double)layers / (double)c->stages.chunks, kept = (double)held < part ? (double)held : part;
+    double chunk = s->chunks > 0 ? s->again * (double)s->layers / s->chunks : 0;
+    double more = chunk > (double)held ? s->again * part * (1 - (double)held / chunk) : 0;
+
+    return part > 0 ? (2 * part + more - kept * (more > 0 ? 1 : 2) + (anew ? kept / (double)c->micro_batches : 0)) / part : 0;
+}
+
+/* How many units of a rank's weights stay where they were gathered, and copies of how many in FP8 (train/param_buffer.c,
+ * model_fp8.c). */
+enum { GATHERED = 2, CONVERTED = 1 };
+
+struct plan_share plan_share_of(const struct train_config *c, const struct train_memory *m, int64_t stage)
+{
+    int64_t replicas = c->sharding == SHARD_OPTIM_GRADS_PARAMS ? train_config_replicas(c) : 1;
+    struct plan_share s = {
+        .model = &c->model, .b = c->micro_batch, .t = c->model.seq, .context = c->layout.context,
         .tensor = c->layout.tensor, .expert = c->layout.expert, .sequence = c->layout.sequence,
-        .head = s->stage == c->layout.pipe - 1, .embeds = s->stage == 0, .bf16 = c->bf16, .fp8 = c->fp8.format != 0,
-        .recipe = c->fp8.recipe, .full = c->recompute == RECOMPUTE_FULL,
-        .selective = c->recompute == RECOMPUTE_SELECTIVE,
+        .head = stage == c->layout.pipe - 1, .embeds = stage == 0, .bf16 = c->bf16, .fp8 = c->fp8.format != 0,
+        .recipe = c->fp8.recipe, .selective = c->recompute == RECOMPUTE_SELECTIVE,
     };
+    double passing, once = 1 / (double)c->micro_batches;
+
+    count_layers(c, stage, &s);
+    passing = fetches(c, &s, s.layers - s.low, CONVERTED, true);
+    s.converts = replicas > 1 ? passing : once;
+    s.expert_converts = replicas > c->layout.expert ? passing : once;
+    if (replicas > 1 && c->bf16 && !c->offload && c->main_params != MAIN_BF16) {
+        double each = fetches(c, &s, s.layers, GATHERED, true);
+
+        s.cast = (double)m->shard * each;
+        s.casts = (double)s.layers * each;
+    }
+    return s;
 }
 
 /* What all micro-batches take of the slowest stage's device, to p->ops; s gets which one that is.  Those between the first and
@@ -65,16 +106,14 @@ static double ops_of_passes(const struct train_config *c, struct shape *s, struc
 
     for (int i = 0; i < 3; i++) {
         struct plan_sum sum = {.rates = p->ops.rates, .bf16 = c->bf16};
-        struct plan_share share;
-        struct shape one = *s;
+        const struct plan_share share = plan_share_of(c, &p->memory, stages[i]);
 
-        one.stage = stages[i];
-        one.layers = layers_of(c, one.stage);
-        share = share_of(c, &one);
         plan_micro_batch(&share, plan_sum_add, &sum);
         if (i == 0 || sum.all > p->ops.all) {
             p->ops = sum;
-            *s = one;
+            s->stage = stages[i];
+            s->layers = share.layers;
+            s->again = 1 + share.again;
         }
     }
     plan_sum_times(&p->ops, (double)c->micro_batches);
@@ -94,14 +133,14 @@ static double update_share(const struct optim_conf *o)
 /* The update of the weights that a rank has in its optimizer. */
 static double ops_of_update(const struct train_config *c, const struct shape *s, struct plan_step *p)
 {
-    struct plan_share share = share_of(c, s);
-    double before = p->ops.all, updated = (double)p->memory.updated * update_share(&c->optim);
+    struct plan_share share = plan_share_of(c, &p->memory, s->stage);
+    double before = p->ops.all, shard = (double)p->memory.shard;
 
     if (optim_of(c->optim.kind)->momentum) /* of what it makes matrix products */
         share.whole = (struct plan_whole){
             c->optim.muon.steps, c->layout.tensor * train_config_replicas(c), c->optim.muon.precision, c->optim.muon.whole_qkv,
         };
-    plan_update(&share, (double)p->memory.elements, updated, plan_sum_add, &p->ops);
+    plan_update(&share, p->memory.tensors, shard, c->offload ? 0 : shard * update_share(&c->optim), plan_sum_add, &p->ops);
     return p->ops.all - before;
 }
 
@@ -149,13 +188,13 @@ static double beyond(double seconds, bool beside, double work)
 }
 
 /* Gradients are summed over replicas; with the distributed optimizer they are scattered, and the weights gathered; divided
- * gradients are scattered, and divided weights gathered twice, every micro-batch.  stage: seconds of a micro-batch, the last
- * one's backward and the first one's forward pass of which may hide them.  n: replicas. */
-static double reduction(const struct train_config *c, const struct plan_machine *m, double weights, int64_t n,
+ * gradients are scattered every micro-batch, and of divided weights so many gathered (fetched).  stage: seconds of a micro-batch,
+ * the last one's backward and the first one's forward pass of which may hide them.  n: replicas. */
+static double reduction(const struct train_config *c, const struct plan_machine *m, double trained, double fetched, int64_t n,
                         double stage)
 {
-    double per_second = bandwidth(m, n * c->layout.tensor), scatter = ring((c->reduce_bf16 ? 2 : 4) * weights, n, per_second);
-    double gather = ring((c->bf16 ? 2 : 4) * weights, n, per_second), micro = (double)c->micro_batches;
+    double per_second = bandwidth(m, n * c->layout.tensor), scatter = ring((c->reduce_bf16 ? 2 : 4) * trained, n, per_second);
+    double gather = ring((c->bf16 ? 2 : 4) * trained, n, per_second), micro = (double)c->micro_batches;
 
     if (c->sharding == NO_SHARD)
         return beyond(2 * scatter, c->overlap_reduce, stage * 2 / 3);
@@ -163,18 +202,33 @@ static double reduction(const struct train_config *c, const struct plan_machine 
         return beyond(scatter, c->overlap_reduce, stage * 2 / 3) + beyond(gather, c->overlap_gather, stage / 3);
     if (c->sharding == SHARD_OPTIM_GRADS)
         return micro * beyond(scatter, c->overlap_reduce, stage * 2 / 3) + beyond(gather, c->overlap_gather, stage / 3);
+    gather = ring((c->bf16 ? 2 : 4) * fetched / 2, n, per_second); /* of either pass */
     return micro * (beyond(scatter + (c->overlap_gather ? gather : 0), c->overlap_reduce, stage * 2 / 3) +
                     beyond(gather, c->overlap_gather, stage / 3) + (c->overlap_gather ? 0 : gather));
+}
+
+/* Of all weights, and of those of experts by themselves. */
+static double reductions(const struct train_config *c, const struct plan_machine *m, const struct train_memory *w,
+                         const struct shape *s, double stage)
+{
+    const struct plan_share share = plan_share_of(c, w, s->stage);
+    double trained = fetches(c, &share, share.layers, GATHERED, true), frozen = fetches(c, &share, share.layers, GATHERED, false);
+    int64_t replicas = train_config_replicas(c);
+    double all = 0;
+
+    for (int i = 0; i < 2; i++)
+        all += reduction(c, m, (double)w->trained[i], trained * (double)w->trained[i] + frozen * (double)w->frozen[i],
+                         i ? replicas / c->layout.expert : replicas, stage);
+    return all;
 }
 
 int plan_step(const struct train_config *c, const struct plan_machine *m, struct plan_step *p, struct err *e)
 {
     struct shape s = shape_of(c);
-    double parts = (double)c->stages.chunks, stages = (double)c->layout.pipe, n = (double)c->micro_batches, weights, stage;
+    double parts = (double)c->stages.chunks, stages = (double)c->layout.pipe, n = (double)c->micro_batches, stage;
 
     memset(p, 0, sizeof *p);
     TRY(trainer_plan(c, &p->memory, e));
-    weights = (double)p->memory.elements;
     p->ops = (struct plan_sum){.rates = &m->rates, .bf16 = c->bf16};
     p->compute = ops_of_passes(c, &s, p);
     p->tensor = n * tensor_sums(c, m, &s);
@@ -185,8 +239,7 @@ int plan_step(const struct train_config *c, const struct plan_machine *m, struct
     stage = p->compute + p->tensor + p->context + p->experts + p->stream;
     p->bubble_share = (stages - 1) / (n * parts);
     p->bubble = stage * p->bubble_share;
-    p->reduce = reduction(c, m, weights, train_config_replicas(c), stage / n) +
-                reduction(c, m, (double)p->memory.expert_elements, train_config_replicas(c) / c->layout.expert, stage / n);
+    p->reduce = reductions(c, m, &p->memory, &s, stage / n);
     p->optimizer = ops_of_update(c, &s, p);
     p->seconds = stage + p->bubble + p->reduce + p->optimizer;
     p->mfu = model_config_flops(&c->model, c->model.seq) * (double)(c->global_batch * c->model.seq) / p->seconds /

@@ -38,6 +38,9 @@ struct plan_step {
 /* A step of a checked configuration.  The errors of trainer_plan. */
 int plan_step(const struct train_config *c, const struct plan_machine *m, struct plan_step *s, struct err *e);
 
+/* What a rank of a stage has of a micro-batch of a checked configuration, which is to stay; memory: trainer_plan's. */
+struct plan_share plan_share_of(const struct train_config *c, const struct train_memory *memory, int64_t stage);
+
 /* Layouts of c->world ranks, the fastest first, of those that fit into the machine's memory: c with tensor, context, pipe,
  * expert and data parallelism, even and uneven stages of one part or more, what replicas share, micro-batch and recomputation
  * chosen (plan_search.c).  How many, up to n. */

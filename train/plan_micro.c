@@ -9,7 +9,8 @@ struct micro {
     plan_visit_fn *visit;
     void *arg;
     int64_t rows, own;
-    double forward;
+    double forward, ends; /* passes; and of what ends a layer, which nothing needs of the last one that is run again */
+    double converts;      /* of a weight to FP8 */
 };
 
 static void op(const struct micro *p, enum plan_op which, double times, int64_t m, int64_t n, int64_t k)
@@ -23,22 +24,15 @@ static bool by_blocks(const struct plan_share *s)
     return s->recipe == FP8_BLOCKWISE;
 }
 
-/* A linear layer of that many layers: forward, and backward to its weight, added to in fp32, and to its input. */
-static void linear(const struct micro *p, double layers, int64_t rows, int64_t out, int64_t in, bool fp8, bool bias)
+/* Whether adapters alone are trained. */
+static bool frozen(const struct plan_share *s)
 {
-    bool blocks = fp8 && by_blocks(p->s);
-    enum plan_op product = blocks ? PLAN_PRODUCT_BLOCKS : fp8 ? PLAN_PRODUCT_FP8 : PLAN_PRODUCT;
-
-    op(p, product, layers * p->forward, rows, out, in);
-    if (layers > 0)
-        p->visit(p->arg, blocks ? PLAN_WEIGHT_BLOCKS : product,
-                 &(struct plan_dims){.m = out, .n = in, .k = rows, .d = 8}, layers);
-    op(p, product, layers, rows, in, out);
-    if (bias && !fp8) /* FP8 adds columns up as it converts */
-        op(p, PLAN_BIAS_SUMS, layers, rows, out, 0);
+    return s->model->lora_rank > 0;
 }
 
-/* A conversion to FP8, one way or both, by the run's recipe. */
+/* ---- conversions to FP8 ---- */
+
+/* One way or both, by the run's recipe. */
 static void convert(const struct micro *p, double times, int64_t rows, int64_t cols, bool one_way)
 {
     op(p, by_blocks(p->s) ? PLAN_FP8_BLOCKS : PLAN_FP8, times, rows, cols, one_way);
@@ -50,11 +44,17 @@ static void largest(const struct micro *p, double times, int64_t rows, int64_t c
     op(p, PLAN_AMAX, p->s->recipe == FP8_TENSORWISE ? times : 0, rows, cols, 0);
 }
 
-/* The gradient of a linear layer's output, to FP8 for both products. */
+/* The gradient of a linear layer's output, to FP8 for both products; for that of its input alone, where the weight is frozen. */
 static void convert_gradient(const struct micro *p, double layers, int64_t rows, int64_t out)
 {
     largest(p, layers, rows, out);
-    convert(p, layers, rows, out, false);
+    convert(p, layers, rows, out, frozen(p->s));
+}
+
+/* What becomes of an input (train/model_fp8.c); that of a frozen weight is of no use transposed. */
+static enum fp8_way way_of(const struct plan_share *s, enum fp8_way trained)
+{
+    return frozen(s) ? FP8_AGAIN : trained;
 }
 
 /* Whether the op that makes an input, or a gradient, makes it in FP8. */
@@ -64,7 +64,7 @@ static bool made_at_once(const struct micro *p, enum fp8_way way)
 }
 
 /* A linear layer's input, to FP8 in so many forward passes; of the last it is kept transposed, or backward converts it again, by
- * the scale of before (of its own, where several micro-batches are under way: not counted). */
+ * the scale of before (of its own, where several micro-batches are under way: not counted), if it needs it. */
 static void convert_input(const struct micro *p, double layers, double passes, int64_t rows, int64_t in, enum fp8_way way)
 {
     bool kept = way != FP8_AGAIN;
@@ -72,14 +72,16 @@ static void convert_input(const struct micro *p, double layers, double passes, i
     if (made_at_once(p, way))
         return;
     largest(p, layers * passes, rows, in);
-    convert(p, layers * (kept ? passes - 1 : passes + 1), rows, in, true);
+    convert(p, layers * (kept ? passes - 1 : frozen(p->s) ? passes : passes + 1), rows, in, true);
     convert(p, kept ? layers : 0, rows, in, false);
 }
 
-/* What becomes of a norm's output that is an input in FP8, where it is that of one weight alone (train/model_fp8.c). */
+/* What becomes of a norm's output that is an input in FP8, where it is that of one weight alone. */
 static enum fp8_way way_of_norm(const struct plan_share *s)
 {
-    return s->sequence ? FP8_AGAIN : model_pre_norm(s->model) && s->model->parallel != PARALLEL_NORM ? FP8_MADE : FP8_KEPT;
+    bool alone = model_pre_norm(s->model) && s->model->parallel != PARALLEL_NORM;
+
+    return way_of(s, s->sequence ? FP8_AGAIN : alone ? FP8_MADE : FP8_KEPT);
 }
 
 /* Forward passes of the ops that make an input; selective recomputation has one more. */
@@ -87,6 +89,60 @@ static double passes_of(const struct micro *p, enum fp8_way way)
 {
     return p->s->selective && way == FP8_MADE ? p->forward + 1 : p->forward;
 }
+
+/* ---- linear layers ---- */
+
+/* Of so many rows; in FP8, if the layers are and it is not one that never is. */
+struct weight {
+    int64_t rows, out, in;
+    bool bias, never;
+    int64_t target; /* what an adapter of it is called, enum lora_target; 0: it has none */
+    bool ends;      /* its layer */
+};
+
+static void product(const struct micro *p, enum plan_op which, double times, struct plan_dims d)
+{
+    if (times > 0)
+        p->visit(p->arg, which, &d, times);
+}
+
+/* The low-rank products beside it (train/lora.c): A and B forward; A again, their gradients, B's input and A's backward.  What is
+ * added to is read too. */
+static void adapter(const struct micro *p, double layers, double forward, const struct weight *w)
+{
+    int64_t r = p->s->model->lora_rank, size = p->s->bf16 ? 2 : 4;
+
+    product(p, PLAN_PRODUCT, layers * (forward + 1), (struct plan_dims){.m = w->rows, .n = r, .k = w->in});
+    product(p, PLAN_PRODUCT, layers * forward, (struct plan_dims){.m = w->rows, .n = w->out, .k = r, .d = 2 * size});
+    product(p, PLAN_PRODUCT, layers, (struct plan_dims){.m = w->out, .n = r, .k = w->rows, .d = 8});
+    product(p, PLAN_PRODUCT, layers, (struct plan_dims){.m = w->rows, .n = r, .k = w->out});
+    product(p, PLAN_PRODUCT, layers, (struct plan_dims){.m = r, .n = w->in, .k = w->rows, .d = 8});
+    product(p, PLAN_PRODUCT, layers, (struct plan_dims){.m = w->rows, .n = w->in, .k = r, .d = 2 * size});
+    op(p, PLAN_COPY, layers * (forward + 2), 1, w->rows * r * size, 0); /* scales of both */
+}
+
+/* Of that many layers: forward, and backward to its weight, added to in fp32, and to its input. */
+static void linear(const struct micro *p, double layers, const struct weight *w)
+{
+    bool fp8 = p->s->fp8 && !w->never, blocks = fp8 && by_blocks(p->s), trained = !frozen(p->s);
+    enum plan_op which = blocks ? PLAN_PRODUCT_BLOCKS : fp8 ? PLAN_PRODUCT_FP8 : PLAN_PRODUCT;
+    double forward = w->ends ? p->ends : p->forward;
+
+    product(p, which, layers * forward, (struct plan_dims){.m = w->rows, .n = w->out, .k = w->in});
+    product(p, blocks ? PLAN_WEIGHT_BLOCKS : which, trained ? layers : 0,
+            (struct plan_dims){.m = w->out, .n = w->in, .k = w->rows, .d = 8});
+    product(p, which, layers, (struct plan_dims){.m = w->rows, .n = w->in, .k = w->out});
+    if (w->bias && !fp8 && trained) /* FP8 adds columns up as it converts */
+        op(p, PLAN_BIAS_SUMS, layers, w->rows, w->out, 0);
+    if (fp8) {
+        largest(p, layers * p->converts, w->out, w->in);
+        convert(p, layers * p->converts, w->out, w->in, false);
+    }
+    if (p->s->model->lora_targets & w->target)
+        adapter(p, layers, forward, w);
+}
+
+/* ---- layers ---- */
 
 /* A norm with the residual before it, of so many layers; fp8: its output is the input of products in FP8, and made so. */
 static void norm(const struct micro *p, double layers, double forward, bool fp8)
@@ -102,14 +158,14 @@ static void norm(const struct micro *p, double layers, double forward, bool fp8)
 static void latents(const struct micro *p, double layers)
 {
     const struct model_config *m = p->s->model;
-    int64_t t = p->s->tensor, norms = m->q_rank + m->kv_rank, q = model_q_width(m) / t;
+    int64_t n = p->rows, t = p->s->tensor, norms = m->q_rank + m->kv_rank, q = model_q_width(m) / t;
     bool rms = m->norm == NORM_RMS;
 
     if (m->q_rank)
-        linear(p, layers, p->rows, m->q_rank, m->hidden, false, false);
-    linear(p, layers, p->rows, q, m->q_rank ? m->q_rank : m->hidden, false, false);
-    linear(p, layers, p->rows, model_latent_width(m), m->hidden, false, false);
-    linear(p, layers, p->rows, model_kv_up_width(m) / t, m->kv_rank, false, false);
+        linear(p, layers, &(struct weight){n, m->q_rank, m->hidden, .never = true, .target = LORA_TARGET_Q_DOWN});
+    linear(p, layers, &(struct weight){n, q, m->q_rank ? m->q_rank : m->hidden, .never = true, .target = LORA_TARGET_Q_UP});
+    linear(p, layers, &(struct weight){n, model_latent_width(m), m->hidden, .never = true, .target = LORA_TARGET_KV_DOWN});
+    linear(p, layers, &(struct weight){n, model_kv_up_width(m) / t, m->kv_rank, .never = true, .target = LORA_TARGET_KV_UP});
     if (m->qk_norm) {
         op(p, rms ? PLAN_RMS : PLAN_NORM, layers * p->forward / 2, p->rows, norms, 0); /* no residual */
         op(p, rms ? PLAN_RMS_BACK : PLAN_NORM_BACK, layers * 3 / 4, p->rows, norms, 0);
@@ -131,7 +187,7 @@ static void qkv(const struct micro *p, double layers)
     int64_t t = p->s->tensor, wide = (model_q_width(m) + model_kv_width(m)) / t, out = model_qkv_width(m) / t;
     bool rms = m->norm == NORM_RMS;
 
-    linear(p, layers, p->rows, out, m->hidden, p->s->fp8, model_qkv_bias(m));
+    linear(p, layers, &(struct weight){p->rows, out, m->hidden, .bias = model_qkv_bias(m), .target = LORA_TARGET_QKV});
     if (p->s->fp8) {
         enum fp8_way way = way_of_norm(p->s);
 
@@ -154,35 +210,34 @@ static void attention(const struct micro *p)
     const struct plan_dims d = {.m = p->s->b, .n = p->s->t, .k = m->heads / t, .d = m->head_dim, .kv = m->groups / t,
                                 .keys = layer_attention_keys(m, p->s->t)};
     double layers = (double)p->s->layers, whole = layers / (double)p->s->context;
-    bool fp8 = p->s->fp8;
 
     if (m->value_freq) {
         double n = layers * (double)model_value_layers(m) / (double)m->layers;
 
         op(p, PLAN_EMBEDDING, n * (p->forward + 1), p->rows, model_kv_width(m) / t, 0);
-        op(p, PLAN_EMBEDDING_BACK, n, p->rows, model_kv_width(m) / t, 0);
+        op(p, PLAN_EMBEDDING_BACK, frozen(p->s) ? 0 : n, p->rows, model_kv_width(m) / t, 0);
     }
     if (m->latent)
         latents(p, layers);
     else
         qkv(p, layers);
-    p->visit(p->arg, PLAN_ATTENTION, &d, whole * p->forward);
-    p->visit(p->arg, PLAN_ATTENTION_BACK, &d, whole);
-    linear(p, layers, p->rows, m->hidden, q, fp8, model_proj_bias(m));
-    if (fp8) {
-        convert_input(p, layers, p->forward, p->rows, q, FP8_KEPT);
+    product(p, PLAN_ATTENTION, whole * p->forward, d);
+    product(p, PLAN_ATTENTION_BACK, whole, d);
+    linear(p, layers, &(struct weight){p->rows, m->hidden, q, .bias = model_proj_bias(m), .target = LORA_TARGET_PROJ});
+    if (p->s->fp8) {
+        convert_input(p, layers, p->forward, p->rows, q, way_of(p->s, FP8_KEPT));
         convert_gradient(p, layers, p->rows, m->hidden);
     }
 }
 
-/* Activations of width f of so many rows and layers; way: what becomes of them in FP8. */
-static void activation(const struct micro *p, double layers, int64_t rows, int64_t f, enum fp8_way way)
+/* Activations of width f of so many rows and layers; way: what becomes of them in FP8; apart: no product's epilogue has them. */
+static void activation(const struct micro *p, double layers, int64_t rows, int64_t f, enum fp8_way way, bool apart)
 {
-    bool fp8 = p->s->fp8, glu = model_halves(p->s->model) == 2, at_once = made_at_once(p, way);
-    bool fused = !glu && !(fp8 && way == FP8_MADE); /* the products' epilogues have GELU and its derivative */
+    bool fp8 = p->s->fp8, glu = model_halves(p->s->model) == 2;
+    bool fused = !glu && !apart && !(fp8 && way == FP8_MADE); /* and its derivative */
     double again = p->s->selective ? p->forward + 1 : p->forward;
 
-    if (at_once) {
+    if (made_at_once(p, way)) {
         op(p, glu ? PLAN_SWIGLU_FP8 : PLAN_GELU_FP8, layers * again, rows, f, 0);
         op(p, glu ? PLAN_SWIGLU_BACK_FP8 : PLAN_GELU_BACK_FP8, layers, rows, glu ? 2 * f : f, 0);
     } else {
@@ -191,23 +246,32 @@ static void activation(const struct micro *p, double layers, int64_t rows, int64
     }
 }
 
-/* MLPs of width f over so many rows, each of so many layers; experts: they are some, or shared, whose inputs stay in bf16. */
-static void mlp(const struct micro *p, double layers, int64_t rows, int64_t f, bool experts)
+/* Whose MLPs: of a layer, of experts, of one beside these. */
+enum whose { LAYERS, EXPERTS, SHARED };
+
+/* So many MLPs of width f, each over so many rows, of so many layers.  Inputs of experts stay in bf16, and of these nothing ends
+ * a layer. */
+static void mlp(const struct micro *p, double layers, int64_t mlps, int64_t rows, int64_t f, enum whose whose)
 {
     const struct model_config *m = p->s->model;
     int64_t wide = model_halves(m) * f;
-    enum fp8_way in = experts ? FP8_AGAIN : way_of_norm(p->s), act = experts ? FP8_AGAIN : FP8_MADE;
+    double all = layers * (double)mlps;
+    bool chosen = whose == EXPERTS, ends = !chosen && !(whose == SHARED && m->shared_gate);
+    enum fp8_way in = whose == LAYERS ? way_of_norm(p->s) : FP8_AGAIN;
+    enum fp8_way act = way_of(p->s, whose == LAYERS ? FP8_MADE : FP8_AGAIN);
 
-    linear(p, layers, rows, wide, m->hidden, p->s->fp8, model_mlp_bias(m));
-    activation(p, layers, rows, f, act);
-    linear(p, layers, rows, m->hidden, f, p->s->fp8, model_mlp_bias(m));
+    linear(p, all, &(struct weight){rows, wide, m->hidden, .bias = model_mlp_bias(m),
+                                       .target = chosen ? LORA_TARGET_EXPERT_FC1 : LORA_TARGET_FC1});
+    activation(p, layers, rows * mlps, f, act, chosen || frozen(p->s));
+    linear(p, all, &(struct weight){rows, m->hidden, f, .bias = model_mlp_bias(m), .ends = ends,
+                                       .target = chosen ? LORA_TARGET_EXPERT_FC2 : LORA_TARGET_FC2});
     if (!p->s->fp8)
         return;
-    convert_input(p, layers, passes_of(p, in), rows, m->hidden, in);
-    convert_input(p, layers, passes_of(p, act), rows, f, act);
+    convert_input(p, all, passes_of(p, in), rows, m->hidden, in);
+    convert_input(p, all, ends && act == FP8_AGAIN ? p->ends : passes_of(p, act), rows, f, act);
     if (!made_at_once(p, act))
-        convert_gradient(p, layers, rows, wide);
-    convert_gradient(p, layers, rows, m->hidden);
+        convert_gradient(p, all, rows, wide);
+    convert_gradient(p, all, rows, m->hidden);
 }
 
 /* Experts are taken to be used evenly. */
@@ -216,15 +280,16 @@ static void experts(const struct micro *p, double layers)
     const struct model_config *m = p->s->model;
     int64_t ranks = p->s->expert > 1 ? p->s->expert : 1, all = p->rows * m->topk;
     int64_t here = m->experts > ranks ? m->experts / ranks : 1;
+    struct micro chosen = *p;
 
-    linear(p, layers, p->rows, m->experts, m->hidden, false, false);
+    chosen.converts = p->s->expert_converts;
+    linear(p, layers, &(struct weight){p->rows, m->experts, m->hidden, .never = true});
     op(p, PLAN_TAKE, layers * p->forward, p->rows, m->hidden, m->topk);
-    mlp(p, layers * (double)here, all / here, m->moe_ffn / p->s->tensor, true);
-    op(p, PLAN_JOIN, layers * p->forward, p->rows, m->hidden, m->topk);
+    mlp(&chosen, layers, here, all / here, m->moe_ffn / p->s->tensor, EXPERTS);
+    op(p, PLAN_JOIN, layers * (p->ends + 1), p->rows, m->hidden, m->topk); /* answers, and gradients of inputs */
     op(p, PLAN_JOIN_BACK, layers, p->rows, m->hidden, m->topk);
-    op(p, PLAN_TAKE, layers, p->rows, m->hidden, m->topk);
     if (m->moe_shared)
-        mlp(p, layers, p->rows, m->moe_shared / p->s->tensor, true);
+        mlp(p, layers, 1, p->rows, m->moe_shared / p->s->tensor, SHARED);
 }
 
 /* The norms of all layers, of which so many have experts; those that are for one linear layer alone may be made in FP8. */
@@ -239,36 +304,50 @@ static void norms(const struct micro *p, double moe)
     norm(p, all - made, again, false);
 }
 
-void plan_micro_batch(const struct plan_share *s, plan_visit_fn *visit, void *arg)
+/* So many layers, of which so many have experts. */
+static void layers(const struct micro *of, int64_t n, double moe, bool fp8)
 {
-    struct plan_share more = *s;
-    const struct model_config *m = s->model;
-    int64_t mtp = s->head ? m->mtp_layers : 0; /* layers as the others, but each with an output layer */
-    struct micro p = {&more, visit, arg, .rows = s->b * s->t / s->context, .forward = s->full ? 2 : 1};
-    double moe = (double)s->layers * (double)model_moe_layers(m) / (double)m->layers;
+    struct plan_share s = *of->s;
+    struct micro p = *of;
 
-    more.layers += mtp;
-    moe += model_mtp_moe(m) ? (double)mtp : 0;
-    p.own = s->sequence ? p.rows / s->tensor : p.rows;
+    s.layers = n;
+    s.fp8 = fp8;
+    p.s = &s;
     norms(&p, moe);
     attention(&p);
-    mlp(&p, (double)more.layers - moe, p.rows, m->ffn / s->tensor, false);
+    mlp(&p, (double)n - moe, 1, p.rows, s.model->ffn / s.tensor, LAYERS);
     if (moe > 0)
         experts(&p, moe);
-    p.forward = 1;
+}
+
+void plan_micro_batch(const struct plan_share *s, plan_visit_fn *visit, void *arg)
+{
+    const struct model_config *m = s->model;
+    int64_t mtp = s->head ? m->mtp_layers : 0; /* layers as the others, but each with an output layer */
+    struct micro p = {s, visit, arg, .rows = s->b * s->t / s->context, .forward = 1 + s->again, .converts = s->converts};
+    double moe = (double)model_moe_layers(m) / (double)m->layers;
+
+    p.own = s->sequence ? p.rows / s->tensor : p.rows;
+    p.ends = model_post_norm(m) ? p.forward : p.forward - s->chunks / (double)s->layers;
+    layers(&p, s->layers - s->low + mtp, moe * (double)(s->layers - s->low) + (model_mtp_moe(m) ? (double)mtp : 0), s->fp8);
+    if (s->low)
+        layers(&p, s->low, moe * (double)s->low, false);
+    p.forward = p.ends = 1;
     if (s->embeds || mtp) {
         double times = (double)(s->embeds + mtp);
 
         op(&p, PLAN_EMBEDDING, times, p.rows, m->hidden, 0);
-        op(&p, PLAN_EMBEDDING_BACK, times, p.rows, m->hidden, 0);
+        op(&p, PLAN_EMBEDDING_BACK, frozen(s) ? 0 : times, p.rows, m->hidden, 0);
         norm(&p, s->embeds && m->embedding_norm, 1, false);
     }
     if (s->head) {
         norm(&p, (double)(1 + 3 * mtp), 1, false);
-        linear(&p, (double)mtp, p.own, m->hidden, 2 * m->hidden, false, false);
-        linear(&p, (double)(1 + mtp), p.rows, m->padded_vocab / s->tensor, m->hidden, false, false);
+        linear(&p, (double)mtp, &(struct weight){p.own, m->hidden, 2 * m->hidden, .never = true});
+        linear(&p, (double)(1 + mtp), &(struct weight){p.rows, m->padded_vocab / s->tensor, m->hidden, .never = true});
         op(&p, PLAN_XENT, (double)(1 + mtp), p.rows, m->padded_vocab / s->tensor, 0);
     }
+    if (s->casts > 0) /* fp32 to bf16: six bytes an element, of which a copy has two for each */
+        op(&p, PLAN_COPY, s->casts, 1, (int64_t)(3 * s->cast / s->casts), 0);
 }
 
 /* Iterations of so many matrices (train/orthogonal.c): three products each, casts and scales. */
@@ -287,24 +366,43 @@ static void iterate(const struct micro *p, double matrices, int64_t rows, int64_
     op(p, PLAN_COPY, 2 * times, 1, r * long_side * (4 + size), 0);
 }
 
+/* Columns of what is updated of n linear layers that have so many: with adapters those of B, behind A, if there are some. */
+static int64_t trained_cols(const struct micro *p, double n, int64_t cols, int64_t target)
+{
+    const struct model_config *m = p->s->model;
+
+    if (!frozen(p->s))
+        return cols;
+    if (!(m->lora_targets & target))
+        return 0;
+    iterate(p, n, m->lora_rank, cols);
+    return m->lora_rank;
+}
+
+static void whole(const struct micro *p, double n, int64_t rows, int64_t cols, int64_t target)
+{
+    iterate(p, n, rows, trained_cols(p, n, cols, target));
+}
+
 /* Those of attention, of so many layers. */
 static void whole_attention(const struct micro *p, double n)
 {
     const struct model_config *m = p->s->model;
-    int64_t h = m->hidden, q = model_q_width(m);
+    int64_t h = m->hidden, q = model_q_width(m), cols;
 
     if (m->latent) {
-        iterate(p, n, m->q_rank, h);
-        iterate(p, n, q, m->q_rank ? m->q_rank : h);
-        iterate(p, n, model_latent_width(m), h);
-        iterate(p, n, model_kv_up_width(m), m->kv_rank);
+        whole(p, n, m->q_rank, h, LORA_TARGET_Q_DOWN);
+        whole(p, n, q, m->q_rank ? m->q_rank : h, LORA_TARGET_Q_UP);
+        whole(p, n, model_latent_width(m), h, LORA_TARGET_KV_DOWN);
+        whole(p, n, model_kv_up_width(m), m->kv_rank, LORA_TARGET_KV_UP);
     } else if (p->s->whole.qkv || m->output_gate) {
-        iterate(p, n, model_qkv_width(m), h);
+        whole(p, n, model_qkv_width(m), h, LORA_TARGET_QKV);
     } else {
-        iterate(p, n, q, h);
-        iterate(p, 2 * n, model_kv_width(m), h);
+        cols = trained_cols(p, n, h, LORA_TARGET_QKV);
+        iterate(p, n, q, cols);
+        iterate(p, 2 * n, model_kv_width(m), cols);
     }
-    iterate(p, n, h, model_proj_width(m));
+    whole(p, n, h, model_proj_width(m), LORA_TARGET_PROJ);
 }
 
 /* Of all layers of a stage. */
@@ -312,28 +410,24 @@ static void whole_matrices(const struct micro *p)
 {
     const struct model_config *m = p->s->model;
     int64_t h = m->hidden, halves = model_halves(m);
-    double n = (double)p->s->layers, moe = n * (double)model_moe_layers(m) / (double)m->layers;
+    double n = (double)p->s->layers, moe = n * (double)model_moe_layers(m) / (double)m->layers, all = moe * (double)m->experts;
 
     whole_attention(p, n);
-    iterate(p, n - moe, halves * m->ffn, h);
-    iterate(p, n - moe, h, m->ffn);
-    iterate(p, moe, m->experts, h);
-    iterate(p, moe * (double)m->experts, halves * m->moe_ffn, h);
-    iterate(p, moe * (double)m->experts, h, m->moe_ffn);
-    iterate(p, moe, halves * m->moe_shared, h);
-    iterate(p, moe, h, m->moe_shared);
+    whole(p, n - moe, halves * m->ffn, h, LORA_TARGET_FC1);
+    whole(p, n - moe, h, m->ffn, LORA_TARGET_FC2);
+    whole(p, moe, m->experts, h, 0);
+    whole(p, all, halves * m->moe_ffn, h, LORA_TARGET_EXPERT_FC1);
+    whole(p, all, h, m->moe_ffn, LORA_TARGET_EXPERT_FC2);
+    whole(p, moe, halves * m->moe_shared, h, LORA_TARGET_FC1);
+    whole(p, moe, h, m->moe_shared, LORA_TARGET_FC2);
 }
 
-void plan_update(const struct plan_share *s, double gradients, double updated, plan_visit_fn *visit, void *arg)
+void plan_update(const struct plan_share *s, double tensors, double gradients, double updated, plan_visit_fn *visit, void *arg)
 {
-    const struct micro p = {s, visit, arg, 0, 0, 0};
+    const struct micro p = {.s = s, .visit = visit, .arg = arg};
 
-    if (s->fp8) { /* each weight, as it is and transposed; a little more than the layers' */
-        largest(&p, 1, 1, (int64_t)gradients);
-        convert(&p, 1, 1, (int64_t)gradients, false);
-    }
-    op(&p, PLAN_SUMSQ, 1, 1, (int64_t)gradients, 0);
-    op(&p, PLAN_ADAMW, 1, 1, (int64_t)updated, 0);
+    op(&p, PLAN_SUMSQ, tensors, 1, (int64_t)(gradients / tensors), 0);
+    op(&p, PLAN_ADAMW, tensors, 1, (int64_t)(updated / tensors), 0);
     if (s->whole.steps)
         whole_matrices(&p);
 }

@@ -21,7 +21,7 @@ extern "C" {
 /* Sizes of each, in struct plan_dims: */
 enum plan_op {
     PLAN_COPY,              /* m = 1, n bytes */
-    PLAN_PRODUCT,           /* (m, n, k), in the model's type; d bytes an element of the result, 0: as many as it has */
+    PLAN_PRODUCT,           /* (m, n, k), in the model's type; d bytes an element of the result, 0: as many as it has; */
     PLAN_PRODUCT_FP8,
     PLAN_PRODUCT_BLOCKS,    /* in FP8 by blocks: one operand's of rows, the other's squares (kernels/fp8.h); */
     PLAN_WEIGHT_BLOCKS,     /* both operands' of rows, as the gradient of a weight has them */
@@ -75,17 +75,21 @@ double plan_op_seconds(const struct plan_rates *r, enum plan_op op, const struct
 
 /* ---- the ops of a micro-batch ---- */
 
-/* What of a model and of a micro-batch a rank has. */
+/* What of a model and of a micro-batch a rank has.  Of a model with adapters (lora_rank) these alone are trained. */
 struct plan_share {
     const struct model_config *model; /* whole, checked */
     int64_t b, t;    /* sequences of a micro-batch, and their length */
     int64_t layers;  /* of its stage */
+    int64_t low;     /* of these, with FP8, so many are left in the model's type */
     int64_t context, tensor, expert; /* ranks that share it */
     bool sequence;   /* tensor ranks share rows of norms */
     bool head, embeds;
     bool bf16, fp8;
     int recipe;      /* of FP8: enum fp8_recipe */
-    bool full, selective; /* what is computed again */
+    bool selective;  /* norms and activations are computed again */
+    double again, chunks; /* the share of its layers that are run again whole, and in how many chunks */
+    double converts, expert_converts; /* how often a micro-batch converts each weight to FP8 */
+    double cast, casts; /* where weights are divided: elements that a micro-batch casts to send them, in so many calls */
     struct plan_whole {   /* matrices of layers that are updated whole (train/matrices.h): */
         int64_t steps;    /* iterations of each; 0: there are none */
         int64_t ranks;    /* among which those of a layer are divided */
@@ -96,9 +100,9 @@ struct plan_share {
 typedef void plan_visit_fn(void *arg, enum plan_op op, const struct plan_dims *d, double times);
 /* Forward and backward pass of a micro-batch. */
 void plan_micro_batch(const struct plan_share *s, plan_visit_fn *visit, void *arg);
-/* What comes once a step: weights' copies in FP8 and the norm of so many gradients, the update of so many parameters, in AdamW's
- * with fp32 moments; matrices that are updated whole. */
-void plan_update(const struct plan_share *s, double gradients, double updated, plan_visit_fn *visit, void *arg);
+/* What comes once a step, of so many tensors: the norm of gradients, the update of parameters, in AdamW's with fp32 moments; and
+ * matrices that are updated whole. */
+void plan_update(const struct plan_share *s, double tensors, double gradients, double updated, plan_visit_fn *visit, void *arg);
 
 /* Seconds and calls, in all and by op; what bounds one, where its calls differ the slowest of them. */
 struct plan_sum {

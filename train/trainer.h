@@ -95,9 +95,9 @@ struct train_memory {
     size_t optimizer, total;       /* total: all that the device has */
     struct matrix_size matrix;     /* the largest that are updated whole */
     size_t host, save;             /* in the host's memory, not in total: of the optimizer; through which is saved */
-    size_t elements;               /* a number: weights of that rank's part, divided or not, */
-    size_t expert_elements;        /* and those of its experts; */
-    size_t updated;                /* those of its shards that the device updates */
+    size_t trained[2], frozen[2];  /* numbers: weights of that rank's part, divided or not, and of its experts; */
+    size_t shard;                  /* those of its shards that are trained, */
+    double tensors;                /* and of how many tensors these are */
 };
 int trainer_plan(const struct train_config *c, struct train_memory *m, struct err *e);
 /* Those of the ranks of one stage. */

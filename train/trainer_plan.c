@@ -71,9 +71,9 @@ static size_t saved_elements(const struct param_buffer_memory *b, const struct p
     return n;
 }
 
-/* Adds what the optimizer keeps of a param buffer. */
+/* Adds what the optimizer keeps of a param buffer, which may be of experts. */
 static void add_shard(const struct train_config *c, const struct param_buffer_memory *b, const struct param_buffer_conf *conf,
-                      struct train_memory *m)
+                      bool experts, struct train_memory *m)
 {
     const struct zero_memory z = zero_plan(b, conf, c->bf16 ? DTYPE_BF16 : DTYPE_F32);
 
@@ -81,8 +81,11 @@ static void add_shard(const struct train_config *c, const struct param_buffer_me
     m->optimizer += z.optimizer;
     matrix_size_fit(&m->matrix, &b->matrix);
     m->host += z.host;
-    if (b->trained && !conf->offload)
-        m->updated += b->elements / (size_t)param_buffer_ranks(conf);
+    (b->trained ? m->trained : m->frozen)[experts] += b->elements;
+    if (b->trained) {
+        m->shard += b->elements / (size_t)param_buffer_ranks(conf);
+        m->tensors += (double)b->tensors / param_buffer_ranks(conf);
+    }
     if (c->async_save)
         m->save += saved_elements(b, conf) * sizeof(float) / (size_t)conf->replicas->size;
 }
@@ -102,15 +105,13 @@ static int add_part(const struct train_config *c, int stage, int i, struct train
 
     trainer_part(c, &l, stage, i, &part, &run);
     TRY(model_plan(&one, &c->model, &part, &run, e));
-    add_shard(c, &one.buffer[0], &run.dense, m);
+    add_shard(c, &one.buffer[0], &run.dense, false, m);
     if (c->model.experts)
-        add_shard(c, &one.buffer[1], &run.experts, m);
+        add_shard(c, &one.buffer[1], &run.experts, true, m);
     if (c->model.lora_rank)
-        add_shard(c, &one.buffer[adapters], &run.adapters, m);
+        add_shard(c, &one.buffer[adapters], &run.adapters, false, m);
     if (c->model.lora_targets & LORA_TARGET_EXPERTS)
-        add_shard(c, &one.buffer[adapters + 1], &run.expert_adapters, m);
-    m->elements += one.buffer[c->model.lora_rank ? adapters : 0].elements;
-    m->expert_elements += c->model.experts ? one.buffer[c->model.lora_rank ? adapters + 1 : 1].elements : 0;
+        add_shard(c, &one.buffer[adapters + 1], &run.expert_adapters, true, m);
     m->model.weights += one.weights;
     m->model.low += one.low;
     m->model.grads += one.grads;

@@ -55,7 +55,8 @@ static void print_plan(const struct sized *x, const struct model_config *c, cons
 {
     const struct plan_share share = {.model = c, .b = x->b, .t = c->seq, .layers = c->layers, .context = 1, .tensor = 1,
                                      .expert = 1, .head = true, .embeds = true, .bf16 = true,
-                                     .fp8 = fp8->format != MODEL_FP8_NONE, .recipe = fp8->recipe};
+                                     .fp8 = fp8->format != MODEL_FP8_NONE, .recipe = fp8->recipe,
+                                     .converts = 1 / (double)micro_batches(x), .expert_converts = 1 / (double)micro_batches(x)};
     struct plan_sum s = {.rates = &machine.rates, .bf16 = true};
     double params = (double)model_config_params(c);
     char line[160];
@@ -64,7 +65,7 @@ static void print_plan(const struct sized *x, const struct model_config *c, cons
         return;
     plan_micro_batch(&share, plan_sum_add, &s);
     plan_sum_times(&s, micro_batches(x));
-    plan_update(&share, params, params, plan_sum_add, &s);
+    plan_update(&share, 1, params, params, plan_sum_add, &s);
     printf("# planned: %.4f s (%.0f tokens/s); it took %.4f, %.2f of it\n", s.all,
            (double)(micro_batches(x) * x->b * c->seq) / s.all, seconds, seconds / s.all);
     for (int i = 0; plan_sum_line(&s, i, line, sizeof line); i++)

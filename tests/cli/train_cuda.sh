@@ -34,9 +34,16 @@ status "with them" 0 env SIMT_DNN=91900 quern-train $run $gpt --bf16 --device cu
 check "nothing is" bash -c "! grep -q \"was found\" err"
 status "auto takes it" 0 quern-train $run $gpt --device auto --train-iters 1
 has "and says so" out "device: cuda"
+needed=$(sed -nE 's/^memory allocated: weights ([0-9]+) \+ gradients ([0-9]+) \+ optimizer ([0-9]+) \+ activations ([0-9]+) .*/\1+\2+\3+\4/p' out)
 status "a GPU with too little memory" 3 env SIMT_ROOM=200000 quern-train $run $gpt --device cuda --log-file none.jsonl
 has "is told before anything is allocated" err "this run needs, on the GPU, 0.0 GiB of memory; 0.0 can be used here"
 check "and no log is begun" [ ! -e none.jsonl ]
+two="plain 2 quern-train $run $gpt --device cuda --distributed-backend tcp --train-iters 1"
+status "a GPU with just enough" 0 env SIMT_ROOM=$((needed)) quern-train $run $gpt --device cuda --train-iters 1
+SIMT_ROOM=$((2 * (needed) - 1)) status "that two ranks share, which need twice that" 3 $two
+has "are weighed together" err "the 2 ranks on one GPU need 0.0 GiB of memory; 0.0 can be used here"
+SIMT_ROOM=$((2 * (needed))) status "a GPU with enough for two" 0 $two
+SIMT_ROOM=$((needed)) SIMT_CARDS=1 status "a GPU each" 0 $two
 status "no GPU: told why" 3 env QUERN_CUDA=/no/such.so quern-train $run $gpt --device cuda
 has "what is missing" err "/no/such.so"
 finish

@@ -42,6 +42,9 @@ if [ -n "${SWEEP-}" ]; then
     planned llama 2 --optimizer muon --num-experts 4 --use-distributed-optimizer --async-save --save store
     planned llama 2 --exp-avg-dtype 8bit --exp-avg-sq-dtype 8bit --num-experts 4 --use-distributed-optimizer --async-save --save store
     planned llama 2 --optimizer adafactor --num-experts 4 --tensor-model-parallel-size 2 --async-save --save store
+    planned gpt 1 --bf16 --fp8-format hybrid --first-last-layers-bf16 --recompute-granularity selective
+    planned llama 2 --lora-rank 4 --tensor-model-parallel-size 2 --num-experts 4 --lora-target '*' --async-save --save store
+    planned llama 2 --lora-rank 4 --data-parallel-sharding-strategy optim_grads_params --bf16 --fp8-format hybrid
     planned llama 4 --tensor-model-parallel-size 2 --sequence-parallel --pipeline-model-parallel-size 2 --async-save --save store
 fi
 n=${SWEEP:+8} layout="--tensor-model-parallel-size 2 ${SWEEP:+--pipeline-model-parallel-size 2} --use-distributed-optimizer --bf16 --async-save --save store"

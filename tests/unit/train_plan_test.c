@@ -112,10 +112,12 @@ static void ops_of_a_micro_batch_are_summed(void **state)
     plan_micro_batch(&share, plan_sum_add, &whole);
     near(whole.all, 2 * half.all, 1e-9);
     assert_true(half.times[PLAN_PRODUCT] == 12 * 4 * 3 && half.times[PLAN_NORM_BACK] == 24);
-    share.full = true;
+    share.again = 1;
+    share.chunks = 24;
     plan_micro_batch(&share, plan_sum_add, &again);
-    assert_true(again.all > 1.25 * whole.all && again.all < 1.4 * whole.all);
-    share.full = false;
+    assert_true(again.all > 1.2 * whole.all && again.all < 1.35 * whole.all);
+    assert_true(again.times[PLAN_PRODUCT] == 24 * (4 * 3 + 3)); /* what ends a layer is not needed again */
+    share.again = share.chunks = 0;
     share.fp8 = true;
     plan_micro_batch(&share, plan_sum_add, &low);
     assert_true(low.op[PLAN_PRODUCT] == 0 && low.op[PLAN_PRODUCT_FP8] < 0.7 * whole.op[PLAN_PRODUCT]);
@@ -228,11 +230,11 @@ static void inputs_in_bf16_are_converted_again(void **state)
     near(n.one_way, EACH * 2 * 2 * 512, 1e-12);
     assert_true(n.all[PLAN_RMS_FP8] == 0 && n.all[PLAN_SWIGLU_FP8] > 0);
     s = in_fp8(&c, FP8_TENSORWISE);
-    s.full = true; /* the first pass keeps nothing */
+    s.again = 1; /* the first pass keeps nothing */
     n = counted(&s);
     near(n.one_way, EACH * INPUTS, 1e-12);
     near(n.all[PLAN_AMAX], EACH * (2 * INPUTS + OUTPUTS), 1e-12);
-    s.full = false;
+    s.again = 0;
     s.selective = true; /* attention's output alone is kept */
     n = counted(&s);
     near(n.one_way, EACH * (INPUTS - 512), 1e-12);
@@ -282,20 +284,20 @@ static void matrices_updated_whole_are_counted(void **state)
     (void)state;
     moe.experts = 4;
     assert_int_equal(model_config_check(&c, 128, &e) | model_config_check(&moe, 128, &e), 0);
-    plan_update(&share, 1e8, 1e8, count_flops, NULL);
+    plan_update(&share, 1, 1e8, 1e8, count_flops, NULL);
     near(flops, 5 * 12 * 768.0 * 768 * 768 * (4 * 6 + 2 * (16 + 2)), 1e-12);
     one = flops;
     share.whole.ranks = 4;
     flops = 0;
-    plan_update(&share, 1e8, 1e8, count_flops, NULL);
+    plan_update(&share, 1, 1e8, 1e8, count_flops, NULL);
     near(flops, one / 4, 1e-12);
     share.model = &moe;
     flops = 0;
-    plan_update(&share, 1e8, 1e8, count_flops, NULL);
+    plan_update(&share, 1, 1e8, 1e8, count_flops, NULL);
     assert_true(flops > one / 2);
     share.whole.steps = 0;
     flops = 0;
-    plan_update(&share, 1e8, 1e8, count_flops, NULL);
+    plan_update(&share, 1, 1e8, 1e8, count_flops, NULL);
     assert_true(flops == 0);
 }
 

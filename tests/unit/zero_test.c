@@ -14,85 +14,11 @@
 
 #include "base/log.h"
 #include "kernels/device_calls.h"
+#include "tests/mirror_comm.h"
 #include "train/zero_host.h"
 #include "train/trainer.h"
 
-enum { RANKS = 4, RANK = 1 };
-
 static struct err e;
-
-static bool experts; /* shared by all ranks */
-
-/* ---- a group whose other ranks have what this one has ---- */
-
-static int mirror_start(struct comm *c, const struct comm_call *call, struct comm_handle *h, struct err *err)
-{
-    size_t n = call->n, w = comm_type_size(call->type);
-    const char *send = call->send;
-
-    (void)h, (void)err;
-    if (call->kind == COMM_SEND)
-        return 0;
-    if (call->kind == COMM_RECV) {
-        memset(call->recv, 0, n * w);
-        return 0;
-    }
-    if (call->kind == COMM_ALL_TO_ALL_V) {
-        for (int r = n = 0; r < c->size; r++)
-            n += call->recv_counts[r];
-        memset(call->recv, 0, n * w);
-        return 0;
-    }
-    if (call->kind == COMM_ALL_TO_ALL) {
-        for (int r = 0; r < c->size; r++)
-            memcpy((char *)call->recv + (size_t)r * n * w, send + (size_t)c->rank * n * w, n * w);
-        return 0;
-    }
-    if (call->kind == COMM_REDUCE_SCATTER)
-        send += (size_t)c->rank * n * w;
-    if (call->kind == COMM_ALL_GATHER) {
-        for (int r = 0; r < c->size; r++)
-            if ((char *)call->recv + (size_t)r * n * w != send)
-                memcpy((char *)call->recv + (size_t)r * n * w, send, n * w);
-        return 0;
-    }
-    if (n && send != call->recv)
-        memmove(call->recv, send, n * w);
-    for (size_t i = 0; i < n && call->op == COMM_SUM && call->type == COMM_F32; i++)
-        ((float *)call->recv)[i] *= (float)c->size;
-    return 0;
-}
-
-static int mirror_test(struct comm_handle *h, bool *done, struct err *err)
-{
-    (void)h, (void)err;
-    *done = true;
-    return 0;
-}
-
-static int mirror_wait(struct comm_handle *h, struct err *err)
-{
-    (void)h, (void)err;
-    return 0;
-}
-
-static int mirror_split(struct comm *c, int colour, int key, struct comm *to, struct err *err)
-{
-    bool all = strcmp(to->name, "data") == 0 || strcmp(to->name, "replicas") == 0 || (experts && strcmp(to->name, "expert") == 0);
-
-    (void)c, (void)colour, (void)key, (void)err;
-    to->size = all ? RANKS : 1;
-    to->rank = all ? RANK : 0;
-    return 0;
-}
-
-static void mirror_free(struct comm *c)
-{
-    free(c);
-}
-
-static const struct comm_backend mirror = {"mirror", mirror_start, mirror_test, mirror_wait, mirror_split, mirror_free,
-                                           NULL, NULL};
 
 /* ---- a device that counts ---- */
 
@@ -158,13 +84,12 @@ static size_t run_until(const char *const *set, bool none)
     struct train_config c;
     struct train_memory m;
     struct trainer *t;
-    struct comm *world = calloc(1, sizeof *world);
+    struct comm *world = mirror_open();
     enum train_end how;
     volatile sig_atomic_t stop = 0;
     size_t opened, passing; /* passing: on the way to the state on the host and back */
 
     assert_non_null(world);
-    *world = (struct comm){.backend = &mirror, .size = RANKS, .rank = RANK, .timeout = 60, .name = "world"};
     config(&c, set);
     assert_int_equal(trainer_plan(&c, &m, &e), 0);
     allocated = 0;
@@ -288,7 +213,7 @@ static void rows_for_experts_have_a_bound_or_a_name(void **state)
     static const char *const policy[] = {"moe-token-drop-policy=probs", "moe-token-drop-policy=position"};
 
     (void)state;
-    experts = true;
+    mirror_experts = true;
     for (int i = 0; i < 4; i++)
         run((const char *const[]){MIXTURE, "moe-expert-capacity-factor=0.8", policy[i / 2],
                                   i % 2 ? "moe-pad-expert-input-to-capacity=true" : "bf16=true", NULL});
@@ -297,7 +222,7 @@ static void rows_for_experts_have_a_bound_or_a_name(void **state)
     assert_memory_equal(e.msg, "step 1: layer ", 14);
     assert_non_null(strstr(e.msg, " tokens came to its 2 experts on this rank, "));
     assert_non_null(strstr(e.msg, "--moe-expert-capacity-factor"));
-    experts = false;
+    mirror_experts = false;
 }
 
 int main(void)
