@@ -12,6 +12,7 @@
 #include <math.h>
 
 #include "comm/comm.h"
+#include "tests/words.h"
 #include "train/params.h"
 #include "train/schedule.h"
 #include "train/trainer.h"
@@ -24,19 +25,13 @@ static int64_t world = 1; /* ranks */
 static int config(struct train_config *c, struct err *e, const char *const *set)
 {
     struct opt *opts;
-    int rc = 0;
+    int rc;
 
     train_config_init(c);
     c->world = world;
     opts = train_config_options(c, no_more);
     assert_non_null(opts);
-    for (; *set && rc == 0; set++) {
-        char name[64];
-        const char *eq = strchr(*set, '=');
-
-        snprintf(name, sizeof name, "%.*s", (int)(eq - *set), *set);
-        rc = opt_set(opts, name, eq + 1, e);
-    }
+    rc = words_set(opts, set, e);
     free(opts);
     return rc < 0 ? rc : train_config_check(c, e);
 }

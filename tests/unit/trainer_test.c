@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "indexed_dataset/idx_write.h"
 #include "tests/temp_folder.h"
+#include "tests/words.h"
 #include "train/evaluate.h"
 #include "train/generate.h"
 #include "train/tensorboard.h"
@@ -84,20 +85,12 @@ static void config(struct train_config *c, const char *const *set)
         NULL,
     };
     struct opt *opts;
-    const char *const *lists[] = {base, set};
 
     train_config_init(c);
     opts = train_config_options(c, no_more);
     assert_non_null(opts);
-    for (int k = 0; k < 2; k++)
-        for (const char *const *s = lists[k]; *s; s++) {
-            char name[64];
-            const char *eq = strchr(*s, '=');
-
-            snprintf(name, sizeof name, "%.*s", (int)(eq - *s), *s);
-            if (opt_set(opts, name, eq + 1, &e) < 0)
-                fail_msg("%s", e.msg);
-        }
+    if (words_set(opts, base, &e) < 0 || words_set(opts, set, &e) < 0)
+        fail_msg("%s", e.msg);
     if (!c->mock_data)
         assert_int_equal(opt_set(opts, "data-path", prefix, &e), 0);
     free(opts);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "kernels/device_calls.h"
 #include "tests/mirror_comm.h"
+#include "tests/words.h"
 #include "train/zero_host.h"
 #include "train/trainer.h"
 
@@ -42,25 +43,15 @@ static void config(struct train_config *c, const char *const *set)
         "make-vocab-size-divisible-by=16", "micro-batch-size=1", "global-batch-size=16", "train-iters=3", "lr=0.01",
         "eval-iters=1", "eval-interval=2", NULL,
     };
-    const char *const *lists[] = {base, set};
     struct opt *opts;
 
     train_config_init(c);
     c->world = RANKS;
     opts = train_config_options(c, no_more);
     assert_non_null(opts);
-    for (int k = 0; k < 2; k++)
-        for (const char *const *s = lists[k]; *s; s++) {
-            const char *eq = strchr(*s, '=');
-            char name[64];
-
-            snprintf(name, sizeof name, "%.*s", (int)(eq - *s), *s);
-            if (opt_set(opts, name, eq + 1, &e) < 0)
-                fail_msg("%s", e.msg);
-        }
-    free(opts);
-    if (train_config_check(c, &e) < 0)
+    if (words_set(opts, base, &e) < 0 || words_set(opts, set, &e) < 0 || train_config_check(c, &e) < 0)
         fail_msg("%s", e.msg);
+    free(opts);
 }
 
 static struct device *dev;
