@@ -59,8 +59,8 @@ static int add_file(void *to, const char *path, struct err *e)
 
     if (a->n == a->cap) {
         size_t cap = 2 * a->cap + 8;
-        f = realloc(a->file, cap * sizeof *f);
-        if (!f || cap > MOST_FILES)
+        f = cap > MOST_FILES ? NULL : realloc(a->file, cap * sizeof *f);
+        if (!f)
             return err_set(e, ERR_NOMEM, "out of memory for %zu files", cap);
         a->file = f;
         a->cap = cap;

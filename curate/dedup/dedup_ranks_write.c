@@ -338,7 +338,7 @@ static int find_largest(struct sharded *s, const uint64_t mine[2], struct span i
     s->largest_id = calloc(n + 1, 1);
     if (!s->largest_id)
         return err_set(e, ERR_NOMEM, "out of memory for an id");
-    if (best == s->c->rank)
+    if (best == s->c->rank && id.n)
         memcpy(s->largest_id, id.p, id.n);
     s->counts.largest_id = s->largest_id;
     return comm_broadcast(s->c, s->largest_id, n, COMM_U8, best, e);

@@ -35,13 +35,14 @@ static int sign_parts(struct device *cpu, const struct minhash *m, const struct 
     uint64_t part[MINHASH_MAX], *hash = malloc(PART * sizeof *hash);
     int rc = hash ? 0 : err_set(e, ERR_NOMEM, "out of memory for the shingles of a long text");
 
+    memset(sig, 0xff, (size_t)m->n * sizeof *sig);
     for (size_t at = 0, n; at < set->count && rc == 0; at += n) {
         n = set->count - at < PART ? set->count - at : PART;
         rc = shingle_set_copy(set, at, hash, n, e);
         if (rc == 0)
             rc = sign(cpu, m, hash, n, part, e);
         for (int i = 0; i < m->n && rc == 0; i++)
-            sig[i] = at && sig[i] < part[i] ? sig[i] : part[i];
+            sig[i] = sig[i] < part[i] ? sig[i] : part[i];
         if (rc == 0 && to)
             rc = set_put(to, set->bytes, hash, n, e);
     }

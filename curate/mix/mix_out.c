@@ -249,8 +249,8 @@ int mix_out_put(struct mix_out *o, int i, struct span line, struct err *e)
     return file_write(s->file, line.p, line.n, e);
 }
 
-/* Warns of the file that would be the shard after the last one: whoever takes all that the pattern names takes it too.  The shards
- * have their names by now, so nothing here is a failure. */
+/* Warns of the file that would be the shard after the last one: whoever takes all that the pattern names takes it too.  The
+ * shards have their names by now, so nothing here is a failure. */
 static void look_behind(const struct mix_out *o, int i)
 {
     struct buf b = {0};

@@ -80,7 +80,7 @@ bool scale_optimum(const struct scale_law *l, double flops, double *params, doub
 /* ---- the grid of starts ---- */
 
 struct scale_start {
-    double p[LAW], value;
+    double p[LAW] = {0}, value;
     int number;
 };
 
@@ -223,7 +223,7 @@ static void draw_law(void *arg, int j)
 {
     struct scale_work *w = arg;
     struct scale_objective o = *w->o;
-    double p[LAW], *count = w->count + (size_t)j * (size_t)o.n;
+    double p[LAW] = {0}, *count = w->count + (size_t)j * (size_t)o.n;
     int i = (int)(fit_uniform(w->c->seed, NOISE, (uint64_t)j) * o.n);
 
     fit_resample(w->c->seed, (uint64_t)j, o.n, count);
@@ -242,7 +242,7 @@ static int fit_smaller(struct scale_fit *f, const struct scale_points *p, const 
     struct scale_points q = {0};
     struct scale_objective o;
     struct err ignored;
-    double most = 0, best[LAW], value;
+    double most = 0, best[LAW] = {0}, value;
 
     for (int i = 0; i < p->n; i++)
         most = fmax(most, p->params[i]);
@@ -273,7 +273,7 @@ static int fit_all(struct scale_fit *f, const struct scale_points *p, const stru
                    struct err *e)
 {
     struct scale_work w = {f, o, p, c, malloc(sizeof(double) * (size_t)p->n * (size_t)c->draws + 1), 0};
-    double best[LAW], sum = 0;
+    double best[LAW] = {0}, sum = 0;
 
     f->draw = malloc(sizeof *f->draw * (size_t)c->draws + 1);
     f->noise = malloc(sizeof *f->noise * (size_t)c->draws + 1);

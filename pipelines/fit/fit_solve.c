@@ -126,7 +126,7 @@ static void set_hessian(fit_function *f, const void *arg, int n, const double *x
 
 double fit_polish(fit_function *f, const void *arg, int n, double *x)
 {
-    double g[FIT_PARAMS], new_g[FIT_PARAMS], step[FIT_PARAMS], at[FIT_PARAMS], h[FIT_PARAMS * FIT_PARAMS];
+    double g[FIT_PARAMS], new_g[FIT_PARAMS], step[FIT_PARAMS], at[FIT_PARAMS] = {0}, h[FIT_PARAMS * FIT_PARAMS] = {0};
     double value = f(arg, x, g);
 
     for (int i = 0; i < 30; i++) {

@@ -17,8 +17,8 @@ typedef double fit_function(const void *arg, const double *x, double *g);
  * row.  Both are overwritten.  The number of columns that do not depend on those before them; x is set if it is all. */
 int fit_least_squares(double *a, double *b, int rows, int columns, double *x);
 
-/* Goes downhill from x (n numbers) by L-BFGS (liblbfgs) with a line search for the strong Wolfe conditions, at most so many steps;
- * x gets where it ends.  f is never negative.  The value there; negative: out of memory. */
+/* Goes downhill from x (n numbers) by L-BFGS (liblbfgs) with a line search for the strong Wolfe conditions, at most so many
+ * steps; x gets where it ends.  f is never negative.  The value there; negative: out of memory. */
 double fit_descend(fit_function *f, const void *arg, int n, double *x, int steps);
 /* Makes a minimum exact: Newton's iteration for a gradient of 0, by second differences, as long as that shrinks.  The value. */
 double fit_polish(fit_function *f, const void *arg, int n, double *x);
