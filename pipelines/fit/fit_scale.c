@@ -80,7 +80,7 @@ bool scale_optimum(const struct scale_law *l, double flops, double *params, doub
 /* ---- the grid of starts ---- */
 
 struct scale_start {
-    double p[LAW] = {0}, value;
+    double p[LAW], value;
     int number;
 };
 
