@@ -216,6 +216,7 @@ int s3_writer_put(struct s3_writer *w, const void *from, size_t n, struct err *e
 int s3_writer_open(struct s3_writer **out, const char *address, struct err *e)
 {
     struct s3_writer *w = calloc(1, sizeof *w);
+    const char *seconds = getenv("QUERN_HTTP_TIMEOUT");
     uint64_t random = 0;
     double given;
     int rc;
@@ -227,7 +228,7 @@ int s3_writer_open(struct s3_writer **out, const char *address, struct err *e)
         free(w);
         return err_set(e, ERR_NOMEM, "out of memory for an address");
     }
-    given = getenv("QUERN_HTTP_TIMEOUT") ? strtod(getenv("QUERN_HTTP_TIMEOUT"), NULL) : 0;
+    given = seconds ? strtod(seconds, NULL) : 0;
     w->timeout = given > 0 ? given : TIMEOUT;
     rc = s3_find(&w->object, address, e);
     if (rc == 0 && getrandom(&random, sizeof random, 0) != sizeof random)

@@ -150,6 +150,7 @@ static int mask_of(const char *part, char mask[MASK_PATH_MAX], struct err *e)
     struct idx *x, *m = NULL;
     int rc;
 
+    mask[0] = '\0';
     TRY(idx_open(&x, part, e));
     rc = loss_mask_open(&m, x, e);
     if (rc == 0)

@@ -205,7 +205,7 @@ static bool give(struct crawl_zipnum *z, const struct member *from, struct membe
 static int next_of_prefix(struct crawl_zipnum *z, struct member *m, struct err *e)
 {
     for (;;) {
-        struct span key;
+        struct span key = {0};
         int rc, at;
 
         if (z->has_line) { /* held back for the one before it */
