@@ -141,12 +141,12 @@ static int start_unit(struct param_buffer *b, int unit, struct err *e)
     size_t n = bucketing_share(s, unit);
     uint16_t *wire = b->wire[g - b->reduce];
     struct comm_call call = {
-        .kind = COMM_REDUCE_SCATTER, .send = g->p, .recv = (float *)g->p + (size_t)s->rank * n, .n = n, .type = COMM_F32,
-        .op = COMM_SUM,
+        .kind = COMM_REDUCE_SCATTER, .send = g->p, .n = n, .type = COMM_F32, .op = COMM_SUM,
     };
 
-    if (param_unit_empty(b, unit))
+    if (param_unit_empty(b, unit)) /* g has no memory then */
         return 0;
+    call.recv = (float *)g->p + (size_t)s->rank * n;
     TRY(fold(b, g->p, (size_t)s->ranks * n, unit, e));
     g->micro = b->micro;
     g->micro_batches = b->micro_batches;

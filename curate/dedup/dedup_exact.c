@@ -244,7 +244,7 @@ static int exact_commit(void *stage, struct span note, struct verdict *v, struct
 {
     struct exact *x = stage;
     struct note_parts p;
-    uint64_t number;
+    uint64_t number = 0;
     int rc;
 
     (void)reply, (void)a;
