@@ -353,13 +353,6 @@ struct json_reader {
     int n, cap;
 };
 
-struct span json_without_mark(struct span line)
-{
-    bool marked = line.n >= 3 && memcmp(line.p, "\xEF\xBB\xBF", 3) == 0;
-
-    return marked ? (struct span){line.p + 3, line.n - 3} : line;
-}
-
 struct json_reader *json_reader_new(void)
 {
     struct json_reader *r = calloc(1, sizeof *r);

@@ -59,9 +59,6 @@ static inline int json_rows_string(struct json_rows *r, size_t token, struct buf
     return json_rows_string_slowly(r, token, room, s, e);
 }
 
-/* The line behind a byte order mark, with which some programs begin a file. */
-struct span json_without_mark(struct span line);
-
 /* One a thread.  NULL when memory is out. */
 struct json_reader;
 struct json_reader *json_reader_new(void);

@@ -120,3 +120,10 @@ int utf8_repair(struct span s, struct buf *out)
     }
     return 0;
 }
+
+struct span utf8_without_mark(struct span text)
+{
+    bool marked = text.n >= 3 && memcmp(text.p, "\xEF\xBB\xBF", 3) == 0;
+
+    return marked ? (struct span){text.p + 3, text.n - 3} : text;
+}

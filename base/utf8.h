@@ -14,6 +14,8 @@ extern "C" {
 int utf8_next(const char *p, const char *end, uint32_t *cp);
 /* Writes cp (a scalar value) to out[0..3]; returns 1..4. */
 int utf8_put(char *out, uint32_t cp);
+/* The text behind a byte order mark, with which some programs begin a file. */
+struct span utf8_without_mark(struct span text);
 /* True if s is well-formed. */
 bool utf8_valid(struct span s);
 /* Appends s with every ill-formed sequence replaced by U+FFFD.  Errors of buf. */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/tool.h"
+#include "base/utf8.h"
 #include "curate/stream/file_list.h"
 #include "curate/report/why.h"
 
@@ -17,7 +17,7 @@ static int ask_lines(struct why *w, struct err *e)
 {
     struct buf b = {0};
     int rc = file_read_all("-", (size_t)1 << 30, &b, e);
-    struct span all = json_without_mark(buf_span(&b));
+    struct span all = utf8_without_mark(buf_span(&b));
     const char *p = all.p, *end = all.p + all.n;
 
     while (rc == 0 && p < end) {

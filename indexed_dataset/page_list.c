@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/json.h"
+#include "base/utf8.h"
 
 void page_list_free(struct page_list *l)
 {
@@ -32,7 +32,7 @@ int page_list_add(struct page_list *l, enum page_names kind, const struct opt_li
 
 static int add_lines(struct page_list *l, enum page_names kind, struct span text, struct err *e)
 {
-    text = json_without_mark(text);
+    text = utf8_without_mark(text);
     while (text.n) {
         const char *end = memchr(text.p, '\n', text.n);
         struct span line = {text.p, end ? (size_t)(end - text.p) : text.n};

@@ -27,6 +27,7 @@ struct cuda_info {
     uint64_t memory;   /* bytes */
     uint64_t l2;
     double memory_bandwidth; /* bytes/s by clock and bus width; 0: unknown */
+    int64_t card;            /* a number that all processes have for this device alone; not 0 */
 };
 
 /* The one thing that the shared object shows; abi must be CUDA_BACKEND_ABI. */

@@ -567,6 +567,15 @@ static int no_gpu(cudaError_t c, struct err *e)
     return err_set(e, ERR_UNSUPPORTED, "no GPU: %s", c == cudaSuccess ? "the driver lists none" : cudaGetErrorString(c));
 }
 
+/* The GPU's UUID in one number, not 0. */
+static int64_t card_of(const cudaUUID_t *id)
+{
+    uint64_t half[2];
+
+    memcpy(half, id->bytes, sizeof half);
+    return (int64_t)((half[0] ^ half[1]) | 1);
+}
+
 static int gpu_info(int number, struct cuda_info *info, struct err *e)
 {
     cudaDeviceProp p;
@@ -590,6 +599,7 @@ static int gpu_info(int number, struct cuda_info *info, struct err *e)
     info->processors = p.multiProcessorCount;
     info->memory = p.totalGlobalMem;
     info->l2 = (uint64_t)p.l2CacheSize;
+    info->card = card_of(&p.uuid);
     if (cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, number) == cudaSuccess)
         info->memory_bandwidth = 2e3 * khz * (p.memoryBusWidth / 8.0); /* double data rate */
     (void)cudaGetLastError();
@@ -598,19 +608,9 @@ static int gpu_info(int number, struct cuda_info *info, struct err *e)
     return 0;
 }
 
-/* The GPU's UUID in one number, not 0. */
-static int64_t card_of(const cudaUUID_t *id)
-{
-    uint64_t half[2];
-
-    memcpy(half, id->bytes, sizeof half);
-    return (int64_t)((half[0] ^ half[1]) | 1);
-}
-
 static int gpu_open(struct device **out, int number, struct err *e)
 {
     struct cuda_info info;
-    cudaDeviceProp p;
     struct device *dev;
     size_t room, all;
     cudaError_t c;
@@ -625,8 +625,6 @@ static int gpu_open(struct device **out, int number, struct err *e)
         c = cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, number);
     if (c == cudaSuccess)
         c = cudaMemGetInfo(&room, &all);
-    if (c == cudaSuccess)
-        c = cudaGetDeviceProperties(&p, number);
     if (c != cudaSuccess)
         return no_gpu(c, e);
     dev = (struct device *)calloc(1, sizeof *dev);
@@ -640,7 +638,7 @@ static int gpu_open(struct device **out, int number, struct err *e)
     dev->impl->processors = info.processors;
     dev->impl->threads = threads;
     dev->kind = DEVICE_CUDA;
-    dev->card = card_of(&p.uuid);
+    dev->card = info.card;
     dev->room = room;
     dev->calls = &gpu_calls;
     dev->dedup = &gpu_dedup_ops;

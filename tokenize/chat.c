@@ -7,7 +7,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/json.h"
+#include "base/utf8.h"
 #include "tokenize/jinja.h"
 
 /* What all templates that are built in do; each says before how. */
@@ -359,7 +359,7 @@ int chat_render(const struct chat *c, struct span line, bool wanted, struct aren
     buf_clear(&out->text);
     buf_clear(&out->answers);
     out->ends = false;
-    TRY(node_parse_json(a, json_without_mark(line), &root, e));
+    TRY(node_parse_json(a, utf8_without_mark(line), &root, e));
     messages = node_get(root, "messages");
     prompt = node_get(root, "prompt");
     completion = node_get(root, "completion");

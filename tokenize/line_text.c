@@ -1,5 +1,7 @@
 #include "tokenize/line_text.h"
 
+#include "base/utf8.h"
+
 static int no_memory(struct err *e)
 {
     return err_set(e, ERR_NOMEM, "out of memory for a line's text");
@@ -46,7 +48,7 @@ void line_reader_free(struct line_reader *r)
 static int read_line(struct line_reader *r, struct span line, bool *string, const struct json_field **f,
                      struct err *e)
 {
-    line = json_without_mark(line);
+    line = utf8_without_mark(line);
     while (line.n && memchr(" \t\r", line.p[0], 3))
         line.p++, line.n--;
     *string = line.n && line.p[0] == '"';

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/node.h"
+#include "base/utf8.h"
 
 #define MAX_FILE ((size_t)4 << 30)
 
@@ -124,7 +125,7 @@ static int take_line(struct reader *r, struct span line, struct err *e)
 {
     struct eval_set *set = r->set;
     const struct json_field *v;
-    int n = json_read_object(r->json, json_without_mark(line), &v, e);
+    int n = json_read_object(r->json, utf8_without_mark(line), &v, e);
 
     if (n < 0)
         return n;

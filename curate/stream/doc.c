@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 
 void doc_init(struct doc *d, struct arena *arena)
 {
@@ -91,7 +92,7 @@ int doc_parse_key(struct doc *d, struct json_reader *r, struct span line, const 
     const struct json_field *f;
     int n;
 
-    line = json_without_mark(line);
+    line = utf8_without_mark(line);
     n = json_read_object(r, line, &f, e);
     if (n < 0)
         return n == ERR_FORMAT && line.n && line.p[0] != '{' ? no_object(line, e) : n;

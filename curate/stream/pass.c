@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/progress.h"
+#include "base/utf8.h"
 #include "curate/stream/doc_name.h"
 
 enum {
@@ -339,7 +340,7 @@ static int put_origin(struct worker *w, struct slot *s, const struct item *it)
         return 0;
     TRY(json_put_key(b, "document"));
     if (it->line.p)
-        return buf_put_span(b, json_without_mark(it->line));
+        return buf_put_span(b, utf8_without_mark(it->line));
     TRY(doc_write(&s->d, b));
     b->n--; /* the newline */
     return 0;

@@ -5,7 +5,6 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "base/utf8.h"
 #include "curate/text/chars.h"
 
@@ -160,7 +159,7 @@ int word_set_load(struct word_set *s, const char *path, word_set_form *form, str
         line = bad_line(buf_span(&b));
         rc = err_set(e, ERR_FORMAT, "'%s' line %zu: not UTF-8", path, line);
     }
-    if (rc == 0 && json_without_mark(buf_span(&b)).n < b.n) {
+    if (rc == 0 && utf8_without_mark(buf_span(&b)).n < b.n) {
         b.n -= 3;
         memmove(b.p, b.p + 3, b.n + 1); /* the NUL too */
     }

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/json.h"
 #include "base/node.h"
+#include "base/utf8.h"
 #include "pipelines/ablation/ablation_run.h"
 
 #define SHARE_ERROR 1e-6 /* how far from 1 a sum of weights may be */
@@ -41,7 +41,7 @@ static int read_text(struct span text, read_line *f, void *arg, struct err *e)
         struct node *n;
 
         p += one.n + 1;
-        one = line == 1 ? json_without_mark(one) : one;
+        one = line == 1 ? utf8_without_mark(one) : one;
         if (is_blank(one))
             continue;
         rc = node_parse_json(&mem, one, &n, e);
@@ -219,7 +219,7 @@ static int read_mixtures(void *arg, struct span text, struct err *e)
     const struct node *variants = NULL;
     struct arena mem = {0};
     struct node *root;
-    int rc = node_parse_json(&mem, json_without_mark(text), &root, e);
+    int rc = node_parse_json(&mem, utf8_without_mark(text), &root, e);
 
     if (rc == 0)
         variants = node_get(root, "variants");

@@ -247,21 +247,14 @@ static void count_ops(void)
 
 static void config(struct train_config *c, const char *const *set, int64_t world)
 {
-    static const struct opt no_more[] = {OPT_END};
     static const char *const base[] = {
         "num-layers=4", "hidden-size=128", "num-attention-heads=2", "seq-length=128", "vocab-size=64", "mock-data=true",
         "make-vocab-size-divisible-by=16", "micro-batch-size=1", "global-batch-size=8", "train-iters=2", "lr=0.01",
         "eval-iters=0", "eval-interval=0", "attention-dropout=0", "hidden-dropout=0", NULL,
     };
-    struct opt *opts;
 
-    train_config_init(c);
-    c->world = world;
-    opts = train_config_options(c, no_more);
-    assert_non_null(opts);
-    if (words_set(opts, base, &e) < 0 || words_set(opts, set, &e) < 0 || train_config_check(c, &e) < 0)
+    if (words_config(c, world, base, set, &e) < 0)
         fail_msg("%s", e.msg);
-    free(opts);
 }
 
 static struct tally last;

@@ -17,23 +17,12 @@
 #include "train/schedule.h"
 #include "train/trainer.h"
 
-static const struct opt no_more[] = {OPT_END};
-
 static int64_t world = 1; /* ranks */
 
-/* A configuration from "name=value" words, NULL at the end; returns check's code. */
+/* Returns check's code. */
 static int config(struct train_config *c, struct err *e, const char *const *set)
 {
-    struct opt *opts;
-    int rc;
-
-    train_config_init(c);
-    c->world = world;
-    opts = train_config_options(c, no_more);
-    assert_non_null(opts);
-    rc = words_set(opts, set, e);
-    free(opts);
-    return rc < 0 ? rc : train_config_check(c, e);
+    return words_config(c, world, (const char *const[]){NULL}, set, e);
 }
 
 #define BASE "num-layers=2", "hidden-size=64", "num-attention-heads=4", "seq-length=32", "vocab-size=211", \

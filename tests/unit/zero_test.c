@@ -37,21 +37,14 @@ static int counting_alloc(struct device *dev, void **p, size_t bytes, struct err
 
 static void config(struct train_config *c, const char *const *set)
 {
-    static const struct opt no_more[] = {OPT_END};
     static const char *const base[] = {
         "num-layers=5", "hidden-size=32", "num-attention-heads=2", "seq-length=16", "vocab-size=64", "mock-data=true",
         "make-vocab-size-divisible-by=16", "micro-batch-size=1", "global-batch-size=16", "train-iters=3", "lr=0.01",
         "eval-iters=1", "eval-interval=2", NULL,
     };
-    struct opt *opts;
 
-    train_config_init(c);
-    c->world = RANKS;
-    opts = train_config_options(c, no_more);
-    assert_non_null(opts);
-    if (words_set(opts, base, &e) < 0 || words_set(opts, set, &e) < 0 || train_config_check(c, &e) < 0)
+    if (words_config(c, RANKS, base, set, &e) < 0)
         fail_msg("%s", e.msg);
-    free(opts);
 }
 
 static struct device *dev;
