@@ -36,12 +36,12 @@ data() {
 
 # What a log says of the mathematics.
 losses() { sed -E 's/"(lr|tokens_per_s|flops_per_s|mfu|[a-z]*_s)":[^,}]*,?//g' "$1"; }
-# close A B N: the N numbers of two logs differ by 1e-5 at most.
+# close A B N [MOST]: the N numbers of two logs differ by 1e-5 at most, or MOST; of those above 1 by that share of them.
 # shellcheck disable=SC2317
 close() {
     paste <(grep -oE '"(loss|grad_norm|valid_loss)":[^,}]*' "$1" | cut -d: -f2) \
         <(grep -oE '"(loss|grad_norm|valid_loss)":[^,}]*' "$2" | cut -d: -f2) |
-        awk '{ d = $1 - $2; if (d < 0) d = -d; if (!(d <= 1e-5)) exit 1; n++ } END { exit n != '"$3"' }'
+        awk '{ d = $1 - $2; if (d < 0) d = -d; if (!(d <= '"${4:-1e-5}"' * ($1 > 1 ? $1 : 1))) exit 1; n++ } END { exit n != '"$3"' }'
 }
 
 # numbers LOG: its losses and norms, and the losses of tokens further on.

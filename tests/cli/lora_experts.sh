@@ -48,7 +48,11 @@ done
 on 2 moe --optimizer-cpu-offload
 muon="$moe --optimizer muon"
 alone muon 3 6
-on 4 muon --expert-model-parallel-size 2 --use-distributed-optimizer
+# Muon brings the small singular values of a gradient of low rank up to the others, and rounding with them: without a rank, AVX2 and
+# the plain loops are 4e-7 apart at step 3 and 7e-4 at step 6.
+rm -f log
+check "muon, 4 ranks" ranks_train 4 $flags $muon --log-file log --expert-model-parallel-size 2 --use-distributed-optimizer
+check "muon, 4 ranks: as one process" close <(head -n 3 muon.log) <(head -n 3 log) 6 1e-4
 
 # The kernels of the GPU, run on the CPU: of ranks that tensor cores take, for which the host knows no counts, and of others.
 eight="${moe/rank 4/rank 8}"
