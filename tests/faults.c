@@ -19,6 +19,8 @@
  * Environment:
  *   FAIL_NAME     what to call the sweep; without it the library does nothing
  *   FAIL_STEP     of those at one place (by call stack) the first, and each FAIL_STEP-th after it; 1: all
+ *   FAIL_SEEN     a file that keeps the places of a program and its modes: the first at a place that an earlier sweep has seen
+ *                 is left out, unless FAIL_STEP is 1
  *   FAIL_MODES    "one", "rest" or both: "one rest"; or "kill"
  *   FAIL_JOBS     cases at a time
  *   FAIL_FOLDER   where the program runs: a folder of its own for each job is made and removed there
@@ -101,12 +103,13 @@ static bool in_any(const struct range *r, int n, const void *p)
     return false;
 }
 
+/* The same in each sweep of a program: libraries lie elsewhere each time, by whole pages. */
 static uint64_t stack_hash(void **stack, int n)
 {
     uint64_t h = 14695981039346656037u;
 
     for (int i = 0; i < n; i++)
-        h = (h ^ (uintptr_t)stack[i]) * 1099511628211u;
+        h = (h ^ ((uintptr_t)stack[i] & 4095)) * 1099511628211u;
     return h;
 }
 
@@ -660,27 +663,59 @@ static void run_case(long i, const char *mode)
 
 /* ---- all cases ---- */
 
-/* Which are cases: of each place the first, and every step-th after it. */
-static bool *choose(long n, long step)
-{
-    size_t size = 1;
+/* How often there was a place, by open addressing. */
+struct places {
+    size_t size; /* a power of two */
     struct seen {
         uint64_t place;
         long times;
     } *seen;
-    bool *chosen = calloc((size_t)n + 1, sizeof *chosen);
+};
 
-    while (size < 2 * (size_t)n + 2)
-        size *= 2;
-    seen = calloc(size, sizeof *seen);
-    for (long i = 0; chosen && seen && i < n; i++) {
-        size_t k = shared->place[i] & (size - 1);
-        while (seen[k].times && seen[k].place != shared->place[i])
-            k = (k + 1) & (size - 1);
-        seen[k].place = shared->place[i];
-        chosen[i] = seen[k].times++ % step == 0;
+static struct seen *place_of(struct places *p, uint64_t place)
+{
+    size_t k = place & (p->size - 1);
+
+    while (p->seen[k].times && p->seen[k].place != place)
+        k = (k + 1) & (p->size - 1);
+    p->seen[k].place = place;
+    return &p->seen[k];
+}
+
+/* Which are cases: of each place the first, and every step-th after it; of one that an earlier sweep has seen, only those.
+ * Places seen here for the first time are added to the file. */
+static bool *choose(long n, long step)
+{
+    const char *path = getenv("FAIL_SEEN");
+    FILE *f = path ? fopen(path, "a+b") : NULL;
+    long known = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) / (long)sizeof(uint64_t) : 0;
+    struct places p = {.size = 1};
+    bool *chosen = calloc((size_t)n + 1, sizeof *chosen);
+    uint64_t salt = 0, place;
+
+    while (p.size < 2 * (size_t)(n + known) + 2)
+        p.size *= 2;
+    p.seen = calloc(p.size, sizeof *p.seen);
+    if (!chosen || !p.seen || (path && !f)) {
+        fprintf(stderr, "faults: no memory, or '%s' cannot be opened\n", path ? path : "");
+        _exit(98);
     }
-    free(seen);
+    for (const char *c = program_argv[0]; *c; c++)
+        salt = (salt ^ (unsigned char)*c) * 1099511628211u;
+    salt += killing;
+    if (f)
+        rewind(f);
+    while (f && fread(&place, sizeof place, 1, f) == 1)
+        place_of(&p, place)->times = 1;
+    for (long i = 0; i < n; i++) {
+        struct seen *s = place_of(&p, place = shared->place[i] ^ salt);
+        if (f && s->times == 0)
+            fwrite(&place, sizeof place, 1, f);
+        chosen[i] = s->times++ % step == 0;
+    }
+    if (f)
+        fclose(f);
+    free(p.seen);
     return chosen;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Every allocation of every tool fails in turn (tests/faults.c): the tool says so, ends with 3, and leaves nothing
 # under a final name.  And tools that write are killed just before each change of a file: nothing half-written has a final
-# name, and the next run ends as the first would have.  Of the faults at one place in the code each sixteenth is taken;
-# FAULT_STEP=1 takes all.  CASES=pattern takes some of the runs.
+# name, and the next run ends as the first would have.  Of the faults at one place in a program's code the first of its first
+# run and each sixteenth of every run is taken; FAULT_STEP=1 takes all.  CASES=pattern takes some of the runs.
 # In memory where there is room: ext4 takes most of the time for passing over inodes that were freed within five seconds.
 [ "$(df --output=avail /dev/shm 2>/dev/null | tail -n 1)" -gt 1000000 ] 2>/dev/null && export TMPDIR=/dev/shm
 # shellcheck source=tests/lib.sh
@@ -10,7 +10,7 @@
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
 [ -f "$B/tests/faults.so" ] || { bad "faults.so is built (make slow-tests)"; finish; }
 data=$ROOT/tests/data
-export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_STEP=${FAULT_STEP:-16} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_SEEN=$T/seen FAIL_STEP=${FAULT_STEP:-16} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 mkdir "$FAIL_FOLDER" in
 cd in || exit 1
 in=$PWD PRELOAD=
