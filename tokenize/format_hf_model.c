@@ -265,7 +265,9 @@ static int read_pieces(struct tokenizer *t, struct row_reader *rows, double *lea
         TRY(unigram_add(&t->rules->unigram, id, x.text, value, n, e));
         *least = value < *least ? value : *least;
     }
-    return vocab_index(&t->vocab, e);
+    TRY(vocab_index(&t->vocab, e));
+    vocab_find_last(&t->vocab); /* of twins the later ones count */
+    return 0;
 }
 
 static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e)
@@ -294,7 +296,6 @@ static int read_unigram(struct tokenizer *t, const struct node *m, struct err *e
     u->fuse_unknown = true;
     u->byte_fallback = node_bool(m, "byte_fallback", false);
     chars_set_bytes(u->byte_id, &t->vocab);
-    /* Of twins the later ones count. */
     later = !t->vocab.twins && u->longest <= UNIGRAM_SHORT && t->vocab.bytes.n < TRIE_NODES_MAX;
     if (!later)
         TRY(unigram_add_pieces(u, &t->vocab, e));

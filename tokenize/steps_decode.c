@@ -74,20 +74,24 @@ static int byte_of(struct span s)
     return v;
 }
 
-/* Bytes that are no text are U+FFFD each, all of a run. */
+/* Bytes that are no text are U+FFFD each, all of a run, and each a token of its own. */
 static int end_bytes(struct buf *bytes, struct strings *out)
 {
     size_t n = bytes->n;
 
     if (!n)
         return 0;
-    if (utf8_valid(buf_span(bytes)))
+    if (utf8_valid(buf_span(bytes))) {
         TRY(buf_put_span(&out->text, buf_span(bytes)));
-    else
-        for (size_t i = 0; i < n; i++)
+        TRY(strings_end(out));
+    } else {
+        for (size_t i = 0; i < n; i++) {
             TRY(buf_puts(&out->text, "\xef\xbf\xbd"));
+            TRY(strings_end(out));
+        }
+    }
     buf_clear(bytes);
-    return strings_end(out);
+    return 0;
 }
 
 static int byte_fallback(const struct strings *in, struct buf *bytes, struct strings *out)

@@ -179,6 +179,13 @@ int vocab_index(struct vocab *v, struct err *e)
     return 0;
 }
 
+void vocab_find_last(struct vocab *v)
+{
+    for (uint32_t id = 0; id < v->n && v->twins; id++)
+        if (entry(v, id)->there)
+            find_slot(v, vocab_get(v, id), vocab_ask(v, vocab_get(v, id)))->id = id + 1;
+}
+
 int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e)
 {
     uint64_t hash = hash_xxh3_64(s);

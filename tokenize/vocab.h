@@ -36,6 +36,8 @@ int vocab_add(struct vocab *v, uint32_t id, struct span s, struct err *e);
 /* The same for many, which are not found before vocab_index; nothing else is to be added meanwhile. */
 int vocab_put(struct vocab *v, uint32_t id, struct span s, struct err *e);
 int vocab_index(struct vocab *v, struct err *e);
+/* Of ids with the same bytes the last is found from here on, not the first. */
+void vocab_find_last(struct vocab *v);
 /* Says that the id is an added token's and not the model's: no piece of text is it. */
 void vocab_mark_added(struct vocab *v, uint32_t id);
 bool vocab_is_added(const struct vocab *v, uint32_t id);

@@ -258,12 +258,60 @@ static void known_words_have_the_ids_of_the_whole(void **unused)
     }
 }
 
+/* The ids of 0.23.3: the later of two pieces with one text, by whatever way it is found. */
+static void of_twins_the_later_piece_counts(void **unused)
+{
+    static const char json[] =
+        "{\"added_tokens\":[{\"id\":50,\"content\":\"<0x41>\",\"special\":true},{\"id\":51,\"content\":\"q\",\"special\":true}],"
+        "\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"byte_fallback\":true,"
+        "\"vocab\":[[\"u\",-9.0],[\"<0x41>\",-1.0],[\"q\",-1.0],[\"<0x41>\",-2.0],[\"q\",-5.0]]}}";
+    static const uint32_t want[] = {3, 3, 4}; /* a byte, and two added tokens */
+    struct tokenizer *t;
+    struct encoder *enc;
+    struct buf ids = {0};
+    struct err e;
+
+    (void)unused;
+    if (tokenizer_open_json(&t, "twins", span_of(json), NULL, &e) < 0)
+        fail_msg("%s", e.msg);
+    enc = encoder_new(t);
+    assert_non_null(enc);
+    assert_int_equal(encoder_encode(enc, span_of("A<0x41>q"), ENCODER_SPECIAL, 4, &ids, &e), 0);
+    assert_int_equal(ids.n, sizeof want);
+    assert_memory_equal(ids.p, want, sizeof want);
+    encoder_free(enc);
+    buf_free(&ids);
+    tokenizer_close(t);
+}
+
+/* Each byte that is no text is a token of its own to the decoder behind, as in 0.23.3. */
+static void bytes_that_are_no_text_are_a_token_each(void **unused)
+{
+    static const char json[] =
+        "{\"added_tokens\":[],\"decoder\":{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"ByteFallback\"},"
+        "{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":false}]},\"model\":{\"type\":\"BPE\",\"byte_fallback\":true,"
+        "\"vocab\":{\"<0xF8>\":0,\"<0xE6>\":1,\"a\":2},\"merges\":[]}}";
+    static const uint32_t ids[] = {2, 0, 1, 2};
+    struct tokenizer *t;
+    struct buf out = {0};
+    struct err e;
+
+    (void)unused;
+    if (tokenizer_open_json(&t, "bytes", span_of(json), NULL, &e) < 0 || tokenizer_decode(t, ids, 4, &out, &e) < 0)
+        fail_msg("%s", e.msg);
+    assert_true(span_is(buf_span(&out), "a \xef\xbf\xbd \xef\xbf\xbd a"));
+    buf_free(&out);
+    tokenizer_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_tie_is_broken_as_recorded),
         cmocka_unit_test(scores_without_bounds_are_refused),
         cmocka_unit_test(known_words_have_the_ids_of_the_whole),
+        cmocka_unit_test(of_twins_the_later_piece_counts),
+        cmocka_unit_test(bytes_that_are_no_text_are_a_token_each),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
