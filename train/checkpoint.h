@@ -39,6 +39,7 @@ struct checkpoint_info {
     struct checkpoint_arg *args;
     int n_args;
     struct guard guard;
+    int64_t updates;   /* that the optimizer's state is of; as many as steps, but where steps were skipped or it began anew */
     struct span history; /* as JSON (indexed_dataset/history.h); empty: it has none, as those of version 0.1 */
 };
 

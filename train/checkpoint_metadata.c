@@ -104,8 +104,9 @@ int checkpoint_parse_metadata(struct arena *a, const char *what, struct span tex
         return err_set(e, ERR_UNSUPPORTED, "%s: version %" PRId64 " is not known here", what, version);
     info->iteration = node_int(root, "iteration", -1);
     info->consumed = node_int(root, "consumed_samples", -1);
-    if (info->iteration < 0 || info->consumed < 0)
-        return err_set(e, ERR_FORMAT, "%s: no iteration or consumed_samples", what);
+    info->updates = node_int(root, "updates", info->iteration); /* older ones took each step for one */
+    if (info->iteration < 0 || info->consumed < 0 || info->updates < 0)
+        return err_set(e, ERR_FORMAT, "%s: no iteration, consumed_samples or updates", what);
     TRY(parse_model(node_get(root, "model"), &info->model, what, e));
     TRY(parse_args(a, node_get(root, "args"), info, e));
     info->guard.loss = node_num(node_get(root, "running"), "loss", 0);

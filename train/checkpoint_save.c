@@ -285,8 +285,8 @@ static int put_metadata(struct buf *b, const struct checkpoint_info *info, const
         TRY(json_put_string(b, span_of(info->args[i].text)));
     }
     TRY(buf_putc(b, '}'));
-    TRY(buf_printf(b, ",\"running\":{\"loss\":%.17g,\"grad_norm\":%.17g,\"steps\":%" PRId64 "}", info->guard.loss,
-                   info->guard.norm, info->guard.n));
+    TRY(buf_printf(b, ",\"running\":{\"loss\":%.17g,\"grad_norm\":%.17g,\"steps\":%" PRId64 "},\"updates\":%" PRId64,
+                   info->guard.loss, info->guard.norm, info->guard.n, info->updates));
     if (info->history.n) {
         TRY(buf_puts(b, ",\"history\":"));
         TRY(buf_put_span(b, info->history));

@@ -135,8 +135,8 @@ static int score_task(const struct task *t, struct passes *p, struct train_score
     int64_t n = task_requests(t, &q);
     struct likelihood *r = calloc((size_t)n + 1, sizeof *r);
     struct task_answer *a = calloc((size_t)n + 1, sizeof *a);
-    struct task_score s[TASK_SCORES];
-    int rc = r && a ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+    struct task_score s[TASK_SCORES] = {0};
+    int rc = r && a ? 0 : err_set(e, ERR_NOMEM, "out of memory"), scores = 0;
 
     for (int64_t i = 0; rc == 0 && i < n; i++)
         r[i] = (struct likelihood){.ids = q[i].ids, .n = q[i].n, .from = q[i].from};
@@ -145,8 +145,8 @@ static int score_task(const struct task *t, struct passes *p, struct train_score
     for (int64_t i = 0; rc == 0 && i < n; i++)
         a[i] = (struct task_answer){.likelihood = r[i].sum, .greedy = r[i].greedy};
     if (rc == 0)
-        rc = task_score(t, a, s, NULL, e);
-    for (int i = 0; i < rc; i++) {
+        rc = scores = task_score(t, a, s, NULL, e);
+    for (int i = 0; i < scores; i++) {
         snprintf(to[i].name, sizeof to[i].name, "%s %s", task_name(t), s[i].metric);
         to[i].value = s[i].value;
     }
@@ -312,8 +312,8 @@ static void print_plan(const struct train_config *c, const struct train_memory *
         printf("pipeline: %" PRId64 " stages of %" PRId64 " part%s; the memory is that of the largest; if all are equal they"
                " idle for %.1f %% of the time they work\n", c->stages.stages, c->stages.chunks, c->stages.chunks == 1 ? "" : "s",
                100.0 * (double)(c->stages.stages - 1) / (double)(c->micro_batches * c->stages.chunks));
-    if (c->ramp_each)
-        printf("ramp: from %" PRId64 " samples, %" PRId64 " more after each %" PRId64 "\n", c->ramp_start, c->ramp_add,
+    if (c->ramp_each > 0)
+        printf("ramp: from %" PRId64 " samples, %" PRId64 " more after each %.6g\n", c->ramp_start, c->ramp_add,
                c->ramp_each);
     fflush(stdout);
 }

@@ -173,7 +173,7 @@ static int parse_rampup(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--rampup-batch-size: %lld samples are fewer than its %lld increments", samples, steps);
     c->ramp_start = start;
     c->ramp_add = add;
-    c->ramp_each = samples / steps;
+    c->ramp_each = (double)samples / (double)steps;
     return 0;
 }
 
@@ -181,9 +181,9 @@ int64_t train_config_batch(const struct train_config *c, int64_t consumed)
 {
     int64_t batch;
 
-    if (!c->ramp_each)
+    if (c->ramp_each <= 0)
         return c->global_batch;
-    batch = c->ramp_start + consumed / c->ramp_each * c->ramp_add;
+    batch = c->ramp_start + (int64_t)((double)consumed / c->ramp_each) * c->ramp_add;
     return batch < c->global_batch ? batch : c->global_batch;
 }
 
@@ -224,7 +224,7 @@ static int check_schedule(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--train-iters (or --train-samples) is needed");
     TRY(parse_rampup(c, e));
     c->iters = c->train_iters ? c->train_iters : steps_of(c, c->train_samples);
-    c->samples = c->ramp_each ? c->train_samples : c->iters * c->global_batch;
+    c->samples = c->train_samples ? c->train_samples : c->iters * c->global_batch;
     if (c->iters < 1)
         return err_set(e, ERR_ARG, "--train-samples: %" PRId64 " is less than a global batch of %" PRId64,
                        c->train_samples, c->global_batch);

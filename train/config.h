@@ -101,7 +101,8 @@ struct train_config {
     int64_t tokenizer_ids;     /* that the datasets' tokenizers have, by their .sum.json; 0: they do not say */
     const char *tokenizer_of;  /* the dataset that says it */
     bool tokenizer_vocab;      /* model.vocab is that number, since no flag gave one */
-    int64_t ramp_start, ramp_add, ramp_each; /* batch START, and ADD more after each EACH samples; EACH 0: no ramp */
+    int64_t ramp_start, ramp_add; /* batch START, and ADD more after each */
+    double ramp_each;             /* so many samples; 0: no ramp */
 };
 
 /* Ranks that hold the same weights and add up their gradients. */

@@ -29,10 +29,8 @@ int matrices_open(struct matrices *m, struct device *dev, const struct optim_con
     *m = (struct matrices){.dev = dev, .optim = c, .layout = l};
     if (!whole)
         return 0;
-    if (lines) {
+    if (lines)
         TRY(device_alloc_as(dev, MEMORY_OPTIMIZER, (void **)&m->lines, lines, e));
-        TRY(device_zero(dev, m->lines, lines, e));
-    }
     TRY(device_alloc_as(dev, MEMORY_OPTIMIZER, &m->work, optim_of(c->kind)->direct_bytes(c, most), e));
     if (l->tensor->size * l->replicas->size > 1)
         TRY(device_alloc_as(dev, MEMORY_OPTIMIZER, (void **)&m->whole, whole, e));
@@ -216,6 +214,14 @@ static void place_lines(struct matrices *m)
     }
 }
 
+int matrices_forget(struct matrices *m, struct err *e)
+{
+    for (int i = 0; i < m->n; i++)
+        if (m->v[i].lines)
+            TRY(device_zero(m->dev, m->v[i].lines, (size_t)lines_of(&m->v[i]) * sizeof *m->lines, e));
+    return 0;
+}
+
 int matrices_ready(struct matrices *m, struct err *e)
 {
     int most = 0;
@@ -223,6 +229,7 @@ int matrices_ready(struct matrices *m, struct err *e)
     if (m->n)
         qsort(m->v, (size_t)m->n, sizeof *m->v, by_size);
     place_lines(m);
+    TRY(matrices_forget(m, e));
     if (!m->whole)
         return 0;
     for (int i = 0; i < m->n; i++) { /* no more ranges than buckets that it lies in */
@@ -230,7 +237,7 @@ int matrices_ready(struct matrices *m, struct err *e)
         int ranges = 0;
 
         for (int k = 0; k < m->v[i].shard->buffer->buckets.n; k++) {
-            const size_t *at = &m->v[i].shard->buffer->buckets.at[k];
+            const size_t *at = m->v[i].shard->buffer->buckets.at + k;
 
             ranges += at[0] < m->v[i].at + m->v[i].n && at[1] > m->v[i].at;
         }

@@ -55,6 +55,8 @@ int matrices_add(struct matrices *m, const struct zero_shard *z, struct err *e);
 /* After the last was added. */
 int matrices_ready(struct matrices *m, struct err *e);
 void matrices_close(struct matrices *m); /* zeroed is fine */
+/* The rows and columns that are kept of them become 0 again. */
+int matrices_forget(struct matrices *m, struct err *e);
 
 /* What this rank keeps of rows and columns, as pieces of a checkpoint; v has room for matrices_pieces_max.  How many.  They are
  * vectors, by the name of their parameter. */

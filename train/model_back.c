@@ -178,7 +178,11 @@ static int embed_back(struct model *m, const struct model_dropout *md, struct er
         return pass_embed_back(m, &emb, m->back.ds, drop, e);
     if (drop)
         TRY(m->dev->ops->vec_dropout(m->dev, m->dt, m->back.ds, m->back.ds, m->own, norm.c, drop, e));
+    if (p->embed_w >= 0) /* the output layer may be where it was */
+        TRY(pass_weights(m, 0, true, e));
     TRY(pass_norm_back(m, &norm, p->embed_w, p->embed_b, e));
+    if (p->embed_w >= 0)
+        TRY(pass_release(m, 0, e));
     return pass_embed_back(m, &emb, m->back.ds, NULL, e);
 }
 

@@ -204,8 +204,10 @@ int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool state,
         rc = check_state(o, ck, v, e);
     for (int part = CHECKPOINT_WEIGHTS; rc == 0 && part < (state ? CHECKPOINT_PARTS : CHECKPOINT_WEIGHTS + 1); part++)
         rc = checkpoint_load(ck, o->state, v, stored(ck, v, pieces_of(o, part, v)), e);
-    for (int i = 0; rc == 0 && state && shard_of(o, i); i++)
-        rc = zero_codes_load(shard_of(o, i), ck, e);
+    for (int i = 0; rc == 0 && shard_of(o, i); i++)
+        rc = state ? zero_codes_load(shard_of(o, i), ck, e) : zero_forget(shard_of(o, i), e);
+    if (rc == 0 && !state)
+        rc = matrices_forget(&o->matrices, e);
     free(v);
     return rc < 0 ? rc : weights_changed(o, e);
 }

@@ -95,7 +95,7 @@ static int gather_unit(struct param_buffer *b, int unit, bool back, struct err *
         g->held = true;
         b->unit[unit].weights = g->p;
     }
-    return back && unit == 1 ? 0 : start_ahead(b, unit + b->way, e); /* backward does not read the embedding */
+    return back && unit == 1 ? 0 : start_ahead(b, unit + b->way, e); /* backward reads the embedding's norm at most */
 }
 
 static int settle_units(struct param_buffer *b, struct err *e)

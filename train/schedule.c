@@ -12,8 +12,8 @@ struct schedule schedule_of(const struct train_config *c)
     };
     double batch = (double)c->global_batch;
 
-    /* With a ramp, steps differ: the default is all samples, anything else counts whole batches. */
-    s.decay = c->ramp_each && c->decay_iters == c->iters ? (double)c->samples : (double)c->decay_iters * batch;
+    /* Where samples say how long a run is, the default is all of them; anything else counts whole batches. */
+    s.decay = c->train_samples && c->decay_iters == c->iters ? (double)c->samples : (double)c->decay_iters * batch;
     if (c->decay_samples)
         s.decay = (double)c->decay_samples;
     s.warmup = c->warmup_fraction > 0 ? c->warmup_fraction * s.decay : (double)c->warmup_iters * batch;

@@ -58,8 +58,8 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool weight
     const struct checkpoint_info *info = checkpoint_info(ck);
     /* New adapters begin to be trained. */
     bool finetune = weights_only || (t->config->model.lora_rank && !info->model.lora_rank);
-    /* An imported one has none: it is a beginning. */
-    bool state = !finetune && !t->config->no_load_optim && info->iteration;
+    /* An imported one has none: it is a beginning.  One that this run has written has its own. */
+    bool state = !finetune && info->iteration && (!t->config->no_load_optim || info->iteration > t->began);
 
     TRY(lora_same(&info->model, &t->config->model, checkpoint_path(ck), e));
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
@@ -73,13 +73,14 @@ static int load_from(struct trainer *t, const struct checkpoint *ck, bool weight
         TRY(expert_bias_load(t->parts[i].model, ck, e));
     if (!finetune)
         TRY(fp8_load(t->parts, t->n_parts, ck, train_config_fp8[t->config->fp8.format], e));
+    t->step = finetune ? 0 : info->iteration;
+    t->consumed = finetune ? 0 : info->consumed;
+    t->updates = state ? info->updates : 0;
+    t->saved_step = finetune ? -1 : info->iteration;
+    t->guard = finetune ? (struct guard){0} : info->guard;
+    history_free(&t->history);
     if (!finetune) {
         compare_args(t, info);
-        t->step = info->iteration;
-        t->consumed = info->consumed;
-        t->saved_step = info->iteration;
-        t->guard = info->guard;
-        history_free(&t->history);
         if (info->history.n)
             TRY(history_read(&t->history, info->history, checkpoint_path(ck), e));
     }
@@ -115,7 +116,9 @@ static int start_point(struct trainer *t, struct err *e)
             return err_set(e, ERR_IO, "--load: no checkpoint in '%s'", c->load);
     }
     if (ck) {
+        t->began = INT64_MAX;
         rc = load_from(t, ck, c->finetune && !own, e);
+        t->began = t->step;
         checkpoint_close(ck);
         if (rc == 0 && own)
             thin(t);
@@ -328,11 +331,13 @@ static int update(struct trainer *t, const struct train_step *s, struct err *e)
 {
     const struct train_config *c = t->config;
     const struct optim_step step = {
-        .step = t->step + 1, .lr = s->lr, .decoupled_lr = schedule_lr(&t->decoupled, t->consumed),
+        .step = t->updates + 1, .lr = s->lr, .decoupled_lr = schedule_lr(&t->decoupled, t->consumed),
         .round_key = hash_mix64((uint64_t)c->seed + 1),
     };
 
-    return optimizer_update(&t->optimizer, &step, e);
+    TRY(optimizer_update(&t->optimizer, &step, e));
+    t->updates++;
+    return 0;
 }
 
 /* Looks after the checkpoint that is being written, if one is: enum saver_state, of which FAILED leaves in
@@ -457,9 +462,8 @@ static int gradients(struct trainer *t, struct train_step *s, double *at, struct
 
     if (rc == 0)
         rc = passes_step(&t->passes, &step, t->losses, &tokens, s->phase, e);
-    if (rc == ERR_NOMEM)
-        return err_wrap(e, "step %" PRId64, t->step + 1);
-    TRY(rc);
+    if (rc != 0)
+        return rc == ERR_NOMEM ? err_wrap(e, "step %" PRId64, t->step + 1) : rc;
     TRY(fp8_end_step(&t->layout, t->parts, t->n_parts, e));
     TRY(balance(t, s, e));
     trace_begin(t->trace, "reduce", t->step + 1);
@@ -520,7 +524,7 @@ static int one_step(struct trainer *t, struct train_step *s, struct err *e)
 /* Begins to save, and beside no training ends: as save_progress. */
 static int save_here(struct trainer *t, struct err *e)
 {
-    struct checkpoint_info info = {t->step, t->consumed, t->config->model, t->args, t->n_args, t->guard, {0}};
+    struct checkpoint_info info = {t->step, t->consumed, t->config->model, t->args, t->n_args, t->guard, t->updates, {0}};
 
     if (!t->saver || t->saved_step == t->step)
         return SAVER_NOTHING;
@@ -541,7 +545,7 @@ static int save_on_the_way(struct trainer *t, struct err *e)
     double start = log_seconds();
 
     TRY(go_on(t, save_progress(t, false, e), e));
-    if (c->save_interval && t->step % c->save_interval == 0 && t->step < c->iters)
+    if (c->save_interval && t->step && t->step % c->save_interval == 0 && t->step < c->iters)
         TRY(go_on(t, save_here(t, e), e));
     t->save_seconds = log_seconds() - start;
     return 0;
@@ -567,7 +571,7 @@ static int evaluate_valid(struct trainer *t, struct train_step *s, struct err *e
     int sets = data_valid_sets(t->data);
     double sum = 0;
 
-    if (!c->eval_interval || !n || t->step % c->eval_interval || data_size(t->data, GPT_VALID) == 0)
+    if (!n || data_size(t->data, GPT_VALID) == 0)
         return 0;
     for (int i = 0; i < sets; i++) {
         TRY(passes_evaluate(&t->passes, data_valid(i), (t->step / c->eval_interval - 1) * n, n, &t->valid[i], e));
@@ -605,13 +609,15 @@ int trainer_run(struct trainer *t, const volatile sig_atomic_t *stop, train_step
             break;
         TRY(one_step(t, &s, e));
         crowd_step(t->crowd, s.seconds, (double)s.batch);
-        TRY(evaluate_valid(t, &s, e));
-        if (t->scores && c->eval_interval && t->step % c->eval_interval == 0)
-            TRY(t->scores(t->scores_arg, t, &s, e));
+        if (c->eval_interval && t->step == s.step && t->step % c->eval_interval == 0) {
+            TRY(evaluate_valid(t, &s, e));
+            if (t->scores)
+                TRY(t->scores(t->scores_arg, t, &s, e));
+        }
         if (report)
             report(arg, &s);
         TRY(save_on_the_way(t, e));
-        if (t->step < c->iters && c->exit_interval && t->step % c->exit_interval == 0) {
+        if (t->step < c->iters && c->exit_interval && t->step == s.step && t->step % c->exit_interval == 0) {
             *end = TRAIN_EXIT;
             break;
         }

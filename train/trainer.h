@@ -81,6 +81,8 @@ struct trainer {
     double save_seconds;
     double *valid;             /* losses of the sets */
     int64_t step, consumed;    /* done so far */
+    int64_t updates;           /* that the optimizer's state is of */
+    int64_t began;             /* the step that this run went on from */
     struct history history;    /* of the steps whose weights these are, */
     struct buf of, history_text; /* what it says of this run's data, and all of it as the last checkpoint has it */
     int64_t saved_step;        /* of the last checkpoint written or read; -1: none */

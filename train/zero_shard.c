@@ -63,10 +63,11 @@ int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host,
         size_t scales = scale_bytes(&b->memory, &b->conf, i);
 
         if (b->memory.state[i])
-            TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, &z->state[i], b->memory.state[i] * dtype_size(b->conf.state[i]), e));
+            TRY(device_alloc_as(z->dev, MEMORY_OPTIMIZER, &z->state[i], b->memory.state[i] * dtype_size(b->conf.state[i]), e));
         if (scales)
-            TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->scale[i], scales, e));
+            TRY(device_alloc_as(z->dev, MEMORY_OPTIMIZER, (void **)&z->scale[i], scales, e));
     }
+    TRY(zero_forget(z, e));
     if (has_main(&b->memory, &b->conf))
         TRY(alloc_zeroed(z->dev, MEMORY_OPTIMIZER, (void **)&z->main, bytes, e));
     if (sent)
@@ -74,6 +75,19 @@ int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host,
     b->shard_main = z->main;
     b->shard_sent = z->sent;
     return b->conf.offload ? zero_host_open(z, e) : 0;
+}
+
+int zero_forget(struct zero_shard *z, struct err *e)
+{
+    const struct param_buffer *b = z->buffer;
+
+    for (int i = 0; i < PARAM_STATES; i++) {
+        if (z->state[i])
+            TRY(device_zero(z->dev, z->state[i], b->memory.state[i] * dtype_size(b->conf.state[i]), e));
+        if (z->scale[i])
+            TRY(device_zero(z->dev, z->scale[i], scale_bytes(&b->memory, &b->conf, i), e));
+    }
+    return 0;
 }
 
 void zero_close(struct zero_shard *z)

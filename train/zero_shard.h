@@ -39,6 +39,8 @@ struct zero_memory zero_plan(const struct param_buffer_memory *m, const struct p
 /* The shard of an open buffer; its state is 0.  host: the CPU, if the buffer's conf says offload.  ERR_NOMEM. */
 int zero_open(struct zero_shard *z, struct param_buffer *b, struct device *host, struct err *e);
 void zero_close(struct zero_shard *z); /* the buffer stays; zeroed is fine */
+/* The state becomes 0 again. */
+int zero_forget(struct zero_shard *z, struct err *e);
 
 /* The shard gets initial weights (params_fill); then zero_weights_changed is due. */
 int zero_fill(struct zero_shard *z, uint64_t seed, struct err *e);

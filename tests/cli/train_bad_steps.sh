@@ -63,6 +63,15 @@ has 'of this run too' curves.html drawn.jsonl
 status 'not a number, stop: 4 ranks' 3 bad_steps stop 4 $tensor
 has 'with the batch' <(said stop.err) 'training samples 64..71 is not finite: nan; stopped before the update'
 
+# An imported model in --save is gone back to as it was begun with: the run is one that begins behind the bad batch.
+cp -r start own
+few=${model%--eval-interval*}
+# shellcheck disable=SC2086
+check 'back to an imported model' quern-train $few --data-path odd --split 80,20,0 --train-iters 12 --eval-interval 1 --eval-iters 1 \
+    --save own --log-file own.jsonl --nan-action rollback
+has 'it went back' own.jsonl '"rolled_back_to":0'
+has 'and the optimizer began anew' own/iter_0000012/metadata.json '"updates":12,'
+
 # Losses that jump: back and on behind the batch, until all steps are done.
 jump="--lr 0.02 --lr-warmup-iters 3 --save-interval 2 --spike-factor 1.5 --spike-window 4 --spike-action rollback --max-bad-steps 50
     --deterministic"

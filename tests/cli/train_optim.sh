@@ -31,6 +31,19 @@ status 'another kind than the checkpoint has' 2 quern-train $flags --optimizer s
 has 'is named' err 'no state of this --optimizer there (momentum_buffer): --no-load-optim begins without'
 check 'its weights alone' quern-train $flags --optimizer sgd --load lion --no-load-optim
 
+# Without the moments the first update is that of step 1: by the rate in each element, whatever the step.  What follows goes on from
+# there, also after a resume.
+anew="$flags --lr-decay-style constant --train-iters 6 --load adam --ckpt-step 4"
+for kind in adam adafactor; do
+    rm -f log anew.log whole.log
+    check "$kind anew at step 4" quern-train $anew ${!kind} --no-load-optim --log-file whole.log
+    rm -rf anew
+    check "$kind anew, saved" quern-train $anew ${!kind} --no-load-optim --exit-interval 5 --save anew --log-file anew.log
+    has 'of one update' anew/iter_0000005/metadata.json '"updates":1,'
+    check "$kind anew, gone on with" quern-train ${anew% --ckpt-step 4} ${!kind} --save anew --log-file anew.log
+    equal "$kind anew: the same bits" "$(numbers anew.log)" "$(numbers whole.log)"
+done
+
 # Frozen parameters stay as they are, and are in no norm.
 hash_of() { grep -oE "\"$2\":\"[0-9a-f]{16}\"" "$1/metadata.json" | head -n 1; }
 first=decoder.layers.0.mlp.linear_fc1.weight second=decoder.layers.1.mlp.linear_fc1.weight

@@ -62,7 +62,7 @@ static int end(void **state)
 static int save(int64_t step)
 {
     struct checkpoint_arg args[] = {{.name = "lr", .text = "0.001"}, {.name = "split", .text = "a \"quoted\", one"}};
-    struct checkpoint_info info = {step, step * 4, model, args, 2, {2.5, 0.1, step}, {0}};
+    struct checkpoint_info info = {step, step * 4, model, args, 2, {2.5, 0.1, step}, step, {0}};
 
     struct piece v[CHECKPOINT_PARTS * 64];
     struct saver *s;
@@ -227,6 +227,7 @@ static void metadata_are_not_trusted(void **state)
         {"\"files\":[", "\"files\":[],\"were\":[", "no files"},
         {"\"files\":[", "\"files\":[3,", "without name or tensors"},
         {"\"iteration\":20", "\"iteration\":10", "it is of step 10"},
+        {"\"updates\":20", "\"updates\":-1", "no iteration, consumed_samples or updates"},
         {"\"version\":1", "\"version\":3", "version 3 is not known"},
     };
 

@@ -313,6 +313,7 @@ static void batches_ramp_up(void **state)
     assert_int_equal(train_config_batch(&c, 40), 6);
     assert_int_equal(train_config_batch(&c, 60), 8);
     assert_int_equal(train_config_batch(&c, 100000), 8);
+    assert_int_equal(c.samples, 200);
     for (; consumed + train_config_batch(&c, consumed) <= 200; steps++)
         consumed += train_config_batch(&c, consumed);
     assert_int_equal(c.iters, steps); /* 10 of 2, 5 of 4, 4 of 6, then of 8 */
@@ -325,6 +326,27 @@ static void batches_ramp_up(void **state)
     assert_int_equal(CONFIG(&c, &e, "train-iters=0", "train-samples=64", "global-batch-size=8", "micro-batch-size=2",
                             "rampup-batch-size=8 2 60"), 0);
     assert_int_equal(c.iters, 8);
+    /* 40 samples in 3: 13.33 each, not 13 */
+    assert_int_equal(CONFIG(&c, &e, "train-iters=0", "train-samples=200", "global-batch-size=8", "micro-batch-size=2",
+                            "rampup-batch-size=2,2,40"), 0);
+    assert_int_equal(train_config_batch(&c, 26), 4);
+    assert_int_equal(train_config_batch(&c, 27), 6);
+    assert_int_equal(train_config_batch(&c, 39), 6);
+    assert_int_equal(train_config_batch(&c, 40), 8);
+}
+
+/* Megatron lays out and decays over all samples, also those that make no whole batch. */
+static void samples_need_make_no_whole_batches(void **state)
+{
+    struct train_config c;
+    struct err e;
+
+    (void)state;
+    assert_int_equal(CONFIG(&c, &e, "train-iters=0", "train-samples=203", "global-batch-size=8", "micro-batch-size=2"), 0);
+    assert_int_equal(c.iters, 25);
+    assert_int_equal(c.samples, 203);
+    struct schedule s = schedule_of(&c);
+    assert_true(s.decay == 203);
 }
 
 static void warm_up_can_be_a_fraction(void **state)
@@ -503,6 +525,7 @@ int main(void)
         cmocka_unit_test(initial_weights_do_not_depend_on_the_layout),
         cmocka_unit_test(schedules_follow_megatron),
         cmocka_unit_test(batches_ramp_up),
+        cmocka_unit_test(samples_need_make_no_whole_batches),
         cmocka_unit_test(warm_up_can_be_a_fraction),
         cmocka_unit_test(settings_are_listed_for_the_checkpoint),
         cmocka_unit_test(only_the_division_is_not_compared),
