@@ -74,13 +74,19 @@ int json_put_name(struct buf *b, const char *name)
 int json_put_int(struct buf *b, int64_t v)
 {
     char s[24];
-    return buf_put(b, s, (size_t)snprintf(s, sizeof s, "%" PRId64, v));
+    size_t n = (size_t)snprintf(s, sizeof s, "%" PRId64, v);
+    return buf_put(b, s, n);
 }
 
 int json_put_num(struct buf *b, double v)
 {
     char s[32];
-    return isfinite(v) ? buf_put(b, s, json_format_double(s, v)) : buf_puts(b, "null");
+    size_t n;
+
+    if (!isfinite(v))
+        return buf_puts(b, "null");
+    n = json_format_double(s, v);
+    return buf_put(b, s, n);
 }
 
 int json_put_key(struct buf *b, const char *key)

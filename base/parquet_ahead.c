@@ -217,11 +217,11 @@ static bool start(struct parquet_ahead *a)
 int parquet_ahead_open(struct parquet_ahead **out, const struct parquet_reader *r, size_t first, int n, struct err *e)
 {
     struct parquet_ahead *a = calloc(1, sizeof *a);
-    int rc = a ? 0 : err_set(e, ERR_NOMEM, "out of memory for rows");
+    int rc = 0;
 
     *out = NULL;
-    if (rc < 0)
-        return rc;
+    if (!a)
+        return err_set(e, ERR_NOMEM, "out of memory for rows");
     n = n < PARQUET_AHEAD_THREADS ? n : PARQUET_AHEAD_THREADS;
     a->n_slots = (size_t)n + 1;
     a->bytes_each = PARQUET_AHEAD_BYTES / a->n_slots;

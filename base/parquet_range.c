@@ -37,7 +37,9 @@ static struct statistics read_statistics(struct span s)
             thrift_skip(&t);
         }
     }
-    return t.bad ? (struct statistics){.nulls = -1} : x;
+    if (t.bad)
+        x = (struct statistics){.nulls = -1};
+    return x;
 }
 
 /* An integer as it is stored; false: it has another width, or is an unsigned one that int64_t has not. */

@@ -122,9 +122,10 @@ int regex_find(const struct regex *x, struct span text, int64_t k, struct span *
         at = 0;
         empty = false;
     }
-    do
-        rc = k < 0 ? 0 : next(x, text, &at, &empty, e);
-    while (rc > 0 && k-- > 0);
+    if (k < 0)
+        return 0;
+    while ((rc = next(x, text, &at, &empty, e)) > 0 && k-- > 0)
+        ;
     if (rc <= 0)
         return rc;
     *found = groups(x, text);

@@ -151,7 +151,7 @@ int thrift_put_varint(struct buf *b, uint64_t v)
 
 int thrift_put_zigzag(struct buf *b, int64_t v)
 {
-    return thrift_put_varint(b, (uint64_t)v << 1 ^ (uint64_t)(v >> 63));
+    return thrift_put_varint(b, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
 }
 
 int thrift_put_field(struct buf *b, int *last, int id, enum thrift_type type)

@@ -88,7 +88,7 @@ static void add_item(struct bins *b, int64_t item, int32_t length)
 /* The items by length, the longest first, of one length in their order. */
 static int64_t *by_length(const int32_t *length, int64_t n, int32_t room)
 {
-    int64_t *sorted = malloc((size_t)(n + 1) * sizeof *sorted), *at = calloc((size_t)room + 2, sizeof *at);
+    int64_t *sorted = calloc((size_t)n + 1, sizeof *sorted), *at = calloc((size_t)room + 2, sizeof *at);
 
     for (int64_t i = 0; at && i < n; i++)
         at[room - length[i] + 1]++;

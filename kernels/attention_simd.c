@@ -63,16 +63,20 @@ INLINE void pack_queries(enum dtype dt, bool pairs, float *x, float *xt, float *
 }
 
 /* All keys or values of one head, packed: read many times, and in the tensor the rows of a
- * head lie so far apart that they evict each other from the cache.  Of pairs along, where the inner dimension is along the
- * rows, and across, where it is the rows; either may be NULL.  tmp (TILE, dp). */
-INLINE void pack_head(enum dtype dt, bool pairs, float *along, float *across, float *tmp, const struct attention *p,
-                      const struct attention_view *v, int64_t b, int64_t h)
+ * head lie so far apart that they evict each other from the cache. */
+INLINE void pack_head(enum dtype dt, float *out, const struct attention *p, const struct attention_view *v, int64_t b, int64_t h)
 {
-    int64_t dp = attention_padded(pairs, p->d);
+    tile_pack(dt, out, attention_padded(false, p->d), view_at(dt, v, b, 0, h, p->d), v->row, p->t_kv, p->d, p->t_kv + TILE_MR, 1);
+}
 
-    if (!pairs)
-        tile_pack(dt, along ? along : across, dp, view_at(dt, v, b, 0, h, p->d), v->row, p->t_kv, p->d, p->t_kv + TILE_MR, 1);
-    for (int64_t j = 0; pairs && j < p->t_kv; j += TILE) {
+/* The same of pairs: along, where the inner dimension is along the rows, and across, where it is the rows; either may be NULL.
+ * tmp (TILE, dp). */
+INLINE void pack_head_pairs(enum dtype dt, float *along, float *across, float *tmp, const struct attention *p,
+                            const struct attention_view *v, int64_t b, int64_t h)
+{
+    int64_t dp = attention_padded(true, p->d);
+
+    for (int64_t j = 0; j < p->t_kv; j += TILE) {
         int64_t rows = p->t_kv - j < TILE ? p->t_kv - j : TILE;
 
         tile_pack(dt, tmp, dp, view_at(dt, v, b, j, h, p->d), v->row, rows, p->d, TILE, 1);
@@ -380,8 +384,13 @@ INLINE void fwd_item(enum dtype dt, enum way way, const struct attention *p, int
         fwd_query(dt, p, b, h, item % p->t, w);
         return;
     }
-    pack_head(dt, way, w, NULL, tile, p, &p->k, b, kvh);
-    pack_head(dt, way, NULL, v, tile, p, &p->v, b, kvh);
+    if (way) {
+        pack_head_pairs(dt, w, NULL, tile, p, &p->k, b, kvh);
+        pack_head_pairs(dt, NULL, v, tile, p, &p->v, b, kvh);
+    } else {
+        pack_head(dt, w, p, &p->k, b, kvh);
+        pack_head(dt, v, p, &p->v, b, kvh);
+    }
     for (int64_t q0 = 0; q0 < p->t; q0 += TILE)
         fwd_tile(dt, way, p, w, v, b, h, q0, tile);
 }
@@ -526,8 +535,13 @@ INLINE void bwd_head(enum dtype dt, enum way way, const struct attention *p, con
     x.dot = x.dout + TILE * dp;
     x.dq = x.dot + TILE * dp;
     tiles = x.dq + TILE * dp;
-    pack_head(dt, way, y.k, way ? y.kc : NULL, tmp, p, &p->k, b, kvh);
-    pack_head(dt, way, y.v, NULL, tmp, p, &p->v, b, kvh);
+    if (way) {
+        pack_head_pairs(dt, y.k, y.kc, tmp, p, &p->k, b, kvh);
+        pack_head_pairs(dt, y.v, NULL, tmp, p, &p->v, b, kvh);
+    } else {
+        pack_head(dt, y.k, p, &p->k, b, kvh);
+        pack_head(dt, y.v, p, &p->v, b, kvh);
+    }
     memset(y.dk, 0, (size_t)(2 * rows) * sizeof *y.dk);
     for (int64_t h = kvh * group; h < (kvh + 1) * group; h++)
         for (int64_t q0 = 0; q0 < p->t; q0 += TILE) {

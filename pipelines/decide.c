@@ -26,14 +26,15 @@ static int commit_notes(const struct stage *st, struct note_file *in, struct fil
 {
     struct arena a = {0};
     struct buf b = {0};
+    bool has_rest = st->ops->commit_long != NULL;
     int rc;
 
     *count = 0;
-    while ((rc = note_file_next(in, st->ops->commit_long != NULL, e)) > 0) {
+    while ((rc = note_file_next(in, has_rest, e)) > 0) {
         struct verdict v = {0};
         struct span reply = {0}, note = buf_span(&in->note);
 
-        rc = stage_commit(st, note, &in->rest, &v, &reply, &a, e);
+        rc = stage_commit(st, note, has_rest ? &in->rest : NULL, &v, &reply, &a, e);
         if (rc == 0 && !out && (v.drop || reply.p))
             rc = err_set(e, ERR_UNSUPPORTED, "stage %s answers before it has seen all", st->ops->name);
         if (rc == 0 && out)

@@ -207,13 +207,14 @@ int plan_check_places(const struct plan *p, struct err *e)
 /* The work folder is called after the first thing that the plan makes. */
 static int name_work(struct plan *p, struct err *e)
 {
-    const char *name = NULL;
+    const char *name = "";
     struct buf b = {0};
     size_t n;
 
-    for (int i = 0; i < p->n_branches && !name; i++)
-        name = p->branch[i].output;
-    for (int i = 0; i < p->n_branches && !name; i++)
+    for (int i = 0; i < p->n_branches && !*name; i++)
+        if (p->branch[i].output)
+            name = p->branch[i].output;
+    for (int i = 0; i < p->n_branches && !*name; i++)
         if (end_of(&p->branch[i]))
             name = end_of(&p->branch[i])->kind.end->name(end_of(&p->branch[i])->conf, e);
     if (http_is_address(name))

@@ -18,11 +18,6 @@ static const char from_key[] = "from", if_key[] = "if";
 static const char *const plan_keys[] = {input_key, stages_key, branches_key, NULL};
 static const char *const branch_keys[] = {from_key, if_key, stages_key, NULL};
 
-int plan_no_memory(struct err *e)
-{
-    return err_set(e, ERR_NOMEM, "out of memory for the plan");
-}
-
 int plan_wrong(const struct plan *p, int line, struct err *e, const char *fmt, ...)
 {
     char what[400];

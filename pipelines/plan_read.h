@@ -6,5 +6,8 @@
 
 /* ERR_FORMAT with the plan's file, the line, and what is wrong there. */
 int plan_wrong(const struct plan *p, int line, struct err *e, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-int plan_no_memory(struct err *e);
+static inline int plan_no_memory(struct err *e)
+{
+    return err_set(e, ERR_NOMEM, "out of memory for the plan");
+}
 #endif

@@ -23,15 +23,18 @@ static struct jinja_expr *literal(struct jinja_reader *p, struct jinja_value v)
 /* Appends to the arguments of x, or of a statement. */
 void jinja_add_arg(struct jinja_reader *p, struct jinja_arg **v, int *n, struct jinja_arg arg)
 {
-    if (p->rc == 0 && (*n & (*n - 1)) == 0) { /* it is full at each power of two */
+    if (p->rc)
+        return;
+    if ((*n & (*n - 1)) == 0) { /* it is full at each power of two */
         struct jinja_arg *more = jinja_room(p, *n ? 2 * (size_t)*n : 1, sizeof *more);
 
-        if (more && *n)
+        if (!more)
+            return;
+        if (*n)
             memcpy(more, *v, (size_t)*n * sizeof *more);
         *v = more;
     }
-    if (p->rc == 0)
-        (*v)[(*n)++] = arg;
+    (*v)[(*n)++] = arg;
 }
 
 /* Behind the opening bracket, up to and with the closing one. */
@@ -65,14 +68,15 @@ static struct jinja_expr *list(struct jinja_reader *p, const char *close)
     struct jinja_expr *x = jinja_make(p, OP_LIST, NULL, NULL);
     bool comma = false;
 
+    if (!x)
+        return NULL;
     while (!p->rc && !jinja_take_sign(p, close)) {
         jinja_add_arg(p, &x->arg, &x->n_arg, (struct jinja_arg){.expr = jinja_expression(p)});
         comma |= jinja_is_sign(p, ",");
         if (!jinja_is_sign(p, close))
             jinja_expect(p, ",");
     }
-    if (x)
-        x->tuple = *close == ')';
+    x->tuple = *close == ')';
     /* (x) is x, (x,) a tuple */
     return !p->rc && *close == ')' && x->n_arg == 1 && !comma ? x->arg[0].expr : x;
 }
@@ -81,6 +85,8 @@ static struct jinja_expr *map(struct jinja_reader *p)
 {
     struct jinja_expr *x = jinja_make(p, OP_MAP, NULL, NULL);
 
+    if (!x)
+        return NULL;
     while (!p->rc && !jinja_take_sign(p, "}")) {
         struct jinja_arg arg = {.key = jinja_expression(p)};
 
@@ -100,9 +106,11 @@ static struct jinja_expr *strings(struct jinja_reader *p)
     for (jinja_next(p); !p->rc && p->t.kind == T_STRING; jinja_next(p)) {
         char *both = jinja_room(p, v.s.n + p->t.text.n + 1, 1);
 
-        if (both && v.s.n)
+        if (!both)
+            return NULL;
+        if (v.s.n)
             memcpy(both, v.s.p, v.s.n);
-        if (both && p->t.text.n)
+        if (p->t.text.n)
             memcpy(both + v.s.n, p->t.text.p, p->t.text.n);
         v.s = (struct span){both, v.s.n + p->t.text.n};
     }

@@ -273,11 +273,13 @@ static int chosen(struct jinja_run *r, const struct jinja_value *v, const struct
                   struct jinja_value *out)
 {
     const struct jinja_value *name = by_name ? jinja_arg(x, 0, NULL) : NULL, *test = jinja_arg(x, by_name, NULL);
-    int function = jinja_is_text(test) ? jinja_test_find(test->s) : -1;
+    int function = 0;
     struct jinja_args rest = behind(x, by_name + 1);
     int64_t n = 0;
 
-    if ((test && function < 0) || (by_name && !jinja_is_text(name)))
+    if (test)
+        function = jinja_is_text(test) ? jinja_test_find(test->s) : -1;
+    if (function < 0 || (by_name && !jinja_is_text(name)))
         return jinja_error(r, x->line, "select wants a known test");
     TRY(copied(r, x, v, out));
     for (int64_t i = 0; i < out->list->n; i++) {

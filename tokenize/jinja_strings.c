@@ -167,21 +167,23 @@ static int indent(struct jinja_run *r, const struct jinja_value *v, const struct
                              *blank = jinja_arg(x, 2, "blank");
     int64_t n = jinja_number_or(width, 4);
     struct buf b = {.max = JINJA_TEXT};
+    const char *from;
     struct span s;
 
     TRY(jinja_string(r, v, &s));
+    from = s.n ? s.p : "";
     if (n < 0 || n > 1000)
         return jinja_error(r, x->line, "an indent of %lld", (long long)n);
     for (size_t at = 0, end; at <= s.n; at = end + 1) {
-        const char *line = at < s.n ? memchr(s.p + at, '\n', s.n - at) : NULL;
-        bool fills = at ? line != s.p + at && at < s.n : first && jinja_true(first);
+        const char *line = at < s.n ? memchr(from + at, '\n', s.n - at) : NULL;
+        bool fills = at ? line != from + at && at < s.n : first && jinja_true(first);
 
-        end = line ? (size_t)(line - s.p) : s.n;
+        end = line ? (size_t)(line - from) : s.n;
         if (at && blank && jinja_true(blank) && at < s.n)
             fills = true;
         for (int64_t i = 0; fills && i < n; i++)
             jinja_is_text(width) ? buf_put_span(&b, width->s) : buf_putc(&b, ' ');
-        buf_put(&b, s.p ? s.p + at : "", end - at);
+        buf_put(&b, from + at, end - at);
         if (line)
             buf_putc(&b, '\n');
     }

@@ -133,7 +133,7 @@ static void put_float(struct buf *out, double f)
 /* Python's repr of a string; all beyond ASCII counts as printable. */
 static void put_quoted(struct buf *out, struct span s)
 {
-    char quote = memchr(s.p ? s.p : "", '\'', s.n) && !memchr(s.p, '"', s.n) ? '"' : '\'';
+    char quote = s.n && memchr(s.p, '\'', s.n) && !memchr(s.p, '"', s.n) ? '"' : '\'';
 
     buf_putc(out, quote);
     for (size_t i = 0; i < s.n; i++) {

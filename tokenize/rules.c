@@ -136,6 +136,7 @@ static int put_bytes(struct buf *bytes, struct buf *out)
 {
     size_t at = 0;
 
+    TRY(buf_reserve(out, bytes->n));
     while (at < bytes->n) {
         const char *p = bytes->p + at;
         uint32_t cp;

@@ -154,11 +154,10 @@ static void fill_moves(struct compiler *c, struct split_table *t, const uint16_t
 {
     const struct move *m = (const struct move *)(const void *)c->moves.p;
     size_t width = c->n_symbols + 1;
-    struct pair v[STATES_MOST];
-    unsigned n = 0;
+    struct pair v[STATES_MOST] = {{.state = 0, .kind = (uint8_t)kind[0]}};
+    unsigned n = 1;
 
     /* What is reached from the beginning. */
-    find_pair(v, &n, (struct pair){.state = 0, .kind = (uint8_t)kind[0]});
     for (unsigned i = 0; i < n; i++) {
         find_pair(v, &n, (struct pair){.state = v[i].state, .kind = v[i].kind});
         for (unsigned s = 0; s < c->n_symbols; s++) {
@@ -235,9 +234,13 @@ static struct split_table *make_table(struct compiler *c)
     uint16_t *kind = malloc(2 * (n + 1) * sizeof *kind);
     struct split_table *t = calloc(1, sizeof *t);
 
-    if (!kind || !t)
+    if (!kind || !t) {
         compiler_give_up(c, ERR_NOMEM);
-    else if (part_states(c, kind, kind + n) > 255)
+        free(kind);
+        free(t);
+        return NULL;
+    }
+    if (part_states(c, kind, kind + n) > 255)
         compiler_give_up(c, 0);
     if (c->rc == 1)
         fill_moves(c, t, kind);

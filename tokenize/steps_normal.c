@@ -9,8 +9,9 @@
 static int put_char(struct buf *out, uint32_t cp)
 {
     char c[4];
+    size_t n = (size_t)utf8_put(c, cp);
 
-    return buf_put(out, c, (size_t)utf8_put(c, cp));
+    return buf_put(out, c, n);
 }
 
 static int put_lower(struct buf *out, uint32_t cp)
@@ -84,6 +85,8 @@ static int bert(const struct step *s, struct step_scratch *w, struct span in, st
     if (s->accents) {
         struct buf plain = {0};
         rc = normal_form(NORMAL_NFD, text, &w->matches, &text, e);
+        if (rc == 0)
+            rc = buf_reserve(&plain, text.n);
         for (size_t i = 0; i < text.n && rc == 0;) {
             uint32_t cp;
             size_t n = (size_t)utf8_next(text.p + i, text.p + text.n, &cp);

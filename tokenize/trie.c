@@ -46,7 +46,7 @@ static int hash_edge(struct trie *t, uint32_t node, uint8_t byte, uint32_t child
     uint64_t key = (uint64_t)node << 8 | byte;
     uint32_t i;
 
-    if ((t->used + 1) * 2 > (t->edges ? t->mask + 1 : 0))
+    if (!t->edges || (t->used + 1) * 2 > t->mask + 1)
         TRY(grow(t, e));
     i = (uint32_t)(key * 0x9E3779B97F4A7C15ULL >> 32) & t->mask;
     while (t->edges[i])

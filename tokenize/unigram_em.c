@@ -90,7 +90,7 @@ static void expect_lanes(void *arg, int thread)
     struct expecting *x = arg;
     const struct unigram_train *u = x->u;
     float *own = malloc((u->n + 1) * sizeof *own);
-    struct places *p = malloc(sizeof *p);
+    struct places *p = calloc(1, sizeof *p);
     uint32_t lane;
 
     (void)thread;
@@ -210,7 +210,7 @@ static void thin_out(struct unigram_train *u, const uint32_t *map)
 
 int unigram_keep(struct unigram_train *u, const uint32_t *ids, const float *scores, uint32_t n, struct err *e)
 {
-    struct unigram_piece *left = malloc((n + 1) * sizeof *left);
+    struct unigram_piece *left = calloc((size_t)n + 1, sizeof *left);
     uint32_t *map = malloc((u->n + 1) * sizeof *map);
 
     if (!left || !map) {

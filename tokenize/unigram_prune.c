@@ -110,10 +110,10 @@ static int walk_lane(const struct unigram_train *u, uint32_t lane, struct lane_w
 static void add_lane(struct pruning *x, uint32_t lane, const struct lane_way *t)
 {
     const struct unigram_train *u = x->u;
-    const uint32_t *path = (const uint32_t *)(const void *)t->paths.p;
+    const uint32_t *path = (const uint32_t *)(const void *)t->paths.p, *end = path + t->paths.n / sizeof *path;
     float all = 0;
 
-    for (uint32_t w = u->lanes[lane]; w < u->lanes[lane + 1]; w++) {
+    for (uint32_t w = u->lanes[lane]; path < end; w++) {
         all += (float)u->counts[w];
         for (uint32_t n = *path++; n; n--)
             x->words[*path++] += (float)u->counts[w];

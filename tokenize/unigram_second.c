@@ -16,9 +16,12 @@ static float score_at(const struct unigram_second *s, unsigned i)
 /* Puts a way into the hole at i, above which it goes as far as it is better. */
 static void rise(struct unigram_second *s, unsigned i, uint16_t way)
 {
-    while (i && score_at(s, (i - 1) / 2) < s->ways[way].whole) {
-        s->heap[i] = s->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
+    while (i) {
+        unsigned above = (i - 1) / 2;
+        if (!(score_at(s, above) < s->ways[way].whole))
+            break;
+        s->heap[i] = s->heap[above];
+        i = above;
     }
     s->heap[i] = way;
 }

@@ -100,7 +100,10 @@ static inline uint32_t unigram_counted(uint32_t id)
 {
     return id == UNIGRAM_UNKNOWN ? 0 : id;
 }
-int unigram_no_memory(struct err *e);
+static inline int unigram_no_memory(struct err *e)
+{
+    return err_set(e, ERR_NOMEM, "out of memory for training");
+}
 int unigram_too_large(const struct unigram_train *u, uint64_t bytes, struct err *e); /* ERR_LIMIT if that does not fit */
 
 #endif

@@ -20,11 +20,6 @@ struct taking {
     struct buf word;
 };
 
-int unigram_no_memory(struct err *e)
-{
-    return err_set(e, ERR_NOMEM, "out of memory for training");
-}
-
 int unigram_too_large(const struct unigram_train *u, uint64_t bytes, struct err *e)
 {
     if (bytes <= u->memory)

@@ -263,18 +263,18 @@ static int do_task(struct eval *v, const char *path, const struct tokenizer *tok
     struct task_score s[TASK_SCORES];
     struct asked a = {0};
     struct task *t = NULL;
-    int rc = task_open(&t, path, tokenizer, &v->task, e);
+    int rc = task_open(&t, path, tokenizer, &v->task, e), n = 0;
 
     a.task = t;
     if (rc == 0)
         rc = ask(v, &a, ck, dev, tokenizer, e);
     progress_end();
     if (rc == 0)
-        rc = task_score(t, a.answer, s, all->records, e);
-    if (rc > 0) {
+        rc = n = task_score(t, a.answer, s, all->records, e);
+    if (n > 0) {
         double chance = task_chance(t);
 
-        put_scores(v, t, s, rc, chance, all);
+        put_scores(v, t, s, n, chance, all);
         if (s[0].better_higher && chance < 1) {
             all->centred += (s[0].value - chance) / (1 - chance);
             all->centred_n++;

@@ -165,13 +165,13 @@ int generate_all(struct model *m, const struct sampling *s, struct generate_requ
         qsort(order, (size_t)n, sizeof *order, by_length);
     for (int64_t at = 0; rc == 0 && at < n; at += b.used) {
         int64_t length = order[at]->n, most = 0;
-        int32_t *more = realloc(prompts, (size_t)(m->b * length + 1) * sizeof *prompts);
 
-        if (!more) {
+        free(prompts);
+        prompts = calloc((size_t)(m->b * length + 1), sizeof *prompts);
+        if (!prompts) {
             rc = err_set(e, ERR_NOMEM, "out of memory");
             break;
         }
-        prompts = more;
         b.r = order + at;
         for (b.used = 0; b.used < m->b && at + b.used < n && b.r[b.used]->n == length; b.used++)
             most = b.r[b.used]->most > most ? b.r[b.used]->most : most;

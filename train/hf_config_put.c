@@ -191,8 +191,10 @@ static bool same_field(const struct model_field *f, const struct model_config *a
     char x[64], y[64];
 
     if (f->type == FIELD_NUM) {
-        double v = *(const double *)((const char *)a + f->at), w = *(const double *)((const char *)b + f->at);
+        double v, w;
 
+        memcpy(&v, (const char *)a + f->at, sizeof v);
+        memcpy(&w, (const char *)b + f->at, sizeof w);
         return fabs(v - w) <= 1e-6 * fabs(v);
     }
     return strcmp(model_field_text(f, a, x, sizeof x), model_field_text(f, b, y, sizeof y)) == 0;

@@ -249,13 +249,15 @@ static int read_batch(struct under_way *u, const struct model *m, struct model_b
 static int forward(struct under_way *u, struct model *m, struct model_batch *b, int64_t i, const void *in, void *out,
                    struct err *e)
 {
+    const struct model *head = head_of(u->p);
+
     TRY(read_batch(u, m, b, i, e));
     lap(u, PHASE_DATA);
     if (in)
         TRY(pipeline_take(&u->p->pipe, model_stream_in(m, b->slot), in, e));
     TRY(model_take(m, b, e));
     TRY(model_forward(m, b, u->p->loss + i % u->p->room * u->p->each, e));
-    if (u->rows && m == head_of(u->p))
+    if (u->rows && head && m == head)
         TRY(u->rows->headed(u->rows->arg, m, batch_of(u, m, i) * m->b, e));
     if (out)
         TRY(pipeline_give(&u->p->pipe, out, model_stream_out(m, b->slot), e));

@@ -254,7 +254,7 @@ static int open_import(struct import *m, struct err *e)
     TRY(hf_params_init(&m->params, &m->model, e)); /* biases of routers, which are no parameters, too */
     m->room = malloc(peft_largest(&m->params) * sizeof *m->room);
     m->half = malloc(peft_largest(&m->params) * sizeof *m->half);
-    m->one = malloc(peft_largest(&m->params) * sizeof(float));
+    m->one = malloc(peft_largest(&m->params) * dtype_size(DTYPE_F32));
     return m->room && m->half && m->one ? 0 : err_set(e, ERR_NOMEM, "out of memory for a tensor");
 }
 

@@ -62,7 +62,7 @@ int crawl_lines_next(struct crawl_lines *l, struct span *line, uint64_t *offset,
         TRY(go_on(l, e));
     for (;;) {
         size_t n = l->buf.n - l->at;
-        const char *from = n ? l->buf.p + l->at : NULL, *nl = n > seen ? memchr(from + seen, '\n', n - seen) : NULL;
+        const char *from = n ? l->buf.p + l->at : "", *nl = n > seen ? memchr(from + seen, '\n', n - seen) : NULL;
         size_t k = nl ? (size_t)(nl - from) : n;
 
         if (!nl && !l->ended && k <= CRAWL_LINE_MAX) {

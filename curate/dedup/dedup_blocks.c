@@ -220,9 +220,10 @@ static int estimate(const struct dedup_plan *p, uint32_t number, uint32_t surviv
     struct dedup_bands shape = {.bands = p->bands, .rows = p->rows, .sketch_bytes = p->store->sketch_bytes};
     uint64_t key[MINHASH_MAX_BANDS];
     uint8_t x[MINHASH_MAX], y[MINHASH_MAX];
+    struct band_record of_number = {key, x}, of_survivor = {key, y};
 
-    TRY(dedup_store_record(p->store, number, &(struct band_record){key, x}, e));
-    TRY(dedup_store_record(p->store, survivor, &(struct band_record){key, y}, e));
+    TRY(dedup_store_record(p->store, number, &of_number, e));
+    TRY(dedup_store_record(p->store, survivor, &of_survivor, e));
     *similarity = (float)dedup_bands_estimate(&shape, x, y);
     return 0;
 }

@@ -160,13 +160,14 @@ static int long_note(struct fuzzy *f, struct thread *t, struct doc *d, const str
                      const struct shingle_set *set, struct span id, struct span *note, struct err *e)
 {
     struct fuzzy_note head = *h, *to;
+    const uint64_t zeros = 0;
     union { struct span note; struct { struct fuzzy_note *h; size_t n; } of; } u;
 
     head.count = 0;
     TRY(whole_note(f, t, d, &head, set, id, &u.note, e));
     to = u.of.h;
     to->count = h->count;
-    TRY(spill_put(&t->sets, &(uint64_t){0}, fuzzy_note_hashes(&f->shape, h->count) - set->file.n, e));
+    TRY(spill_put(&t->sets, &zeros, fuzzy_note_hashes(&f->shape, h->count) - set->file.n, e));
     TRY(spill_put(&t->sets, to + 1, u.of.n - sizeof *to, e));
     TRY(spill_write_out(&t->sets, e));
     *note = (struct span){u.note.p, sizeof *to};

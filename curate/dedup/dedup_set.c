@@ -1,6 +1,7 @@
 #include "curate/dedup/dedup_set.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct hash_slot {
     uint64_t lo, hi, value; /* value NO_VALUE: free */
@@ -9,15 +10,15 @@ struct hash_set {
     struct hash_slot *slot;
     size_t cap, count; /* cap is a power of two; at most three quarters are used */
 };
-#define NO_VALUE UINT64_MAX
+#define NO_VALUE UINT64_MAX /* all bits set */
 enum { FIRST_CAP = 1024 };
 
 static struct hash_slot *slots_new(size_t cap)
 {
     struct hash_slot *s = malloc(cap * sizeof *s);
 
-    for (size_t i = 0; s && i < cap; i++)
-        s[i].value = NO_VALUE;
+    if (s)
+        memset(s, 0xFF, cap * sizeof *s);
     return s;
 }
 

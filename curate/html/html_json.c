@@ -29,13 +29,15 @@ const char *html_json_string(const char *p, const char *end, bool lines, struct 
             if (c == 'u' && json_hex(p, end, &cp)) {
                 uint32_t low;
                 char u[4];
+                size_t n;
                 p += 4;
                 if (cp >> 10 == 0xD800 >> 10 && end - p > 2 && p[1] == '\\' && p[2] == 'u' &&
                     json_hex(p + 2, end, &low) && low >> 10 == 0xDC00 >> 10) {
                     cp = 0x10000 + ((cp & 0x3FF) << 10) + (low & 0x3FF);
                     p += 6;
                 }
-                *rc = buf_put(out, u, (size_t)utf8_put(u, cp >> 11 == 0xD800 >> 11 ? 0xFFFD : cp));
+                n = (size_t)utf8_put(u, cp >> 11 == 0xD800 >> 11 ? 0xFFFD : cp);
+                *rc = buf_put(out, u, n);
                 continue;
             }
             c = c == 'n' && lines ? '\n' : c == 'n' || c == 't' || c == 'r' || c == 'b' || c == 'f' ? ' ' : c;

@@ -17,11 +17,6 @@ enum {
 static const char start_of_magic[] = "mmap lm http://kheafield.com/code";
 static const char magic[MAGIC_BYTES] = "mmap lm http://kheafield.com/code format version 5\n";
 
-int ngram_bad(const struct ngram_model *m, uint64_t at, const char *what, struct err *e)
-{
-    return err_set(e, ERR_FORMAT, "'%s': at byte %" PRIu64 ": %s", m->name, at, what);
-}
-
 /* ---- words ---- */
 
 uint64_t ngram_hash(struct span word)
@@ -180,13 +175,11 @@ static void fetch_ahead(const struct ngram_model *m, const uint32_t *word, size_
 
 static int score_words(const struct ngram_model *m, const uint32_t *word, size_t n, float *sum, struct ngram_fault *f)
 {
-    struct ngram_state state[2], *in = &state[0], *out = &state[1], *t;
     size_t unigram = m->trie ? NGRAM_TRIE_UNIGRAM : NGRAM_UNIGRAM;
+    struct ngram_state one = {.n = 1, .word = {m->begin}, .backoff = {ngram_float(m->unigrams + unigram * m->begin + 4)}};
+    struct ngram_state other = {0}, *in = &one, *out = &other, *t;
     int found;
 
-    in->n = 1;
-    in->word[0] = m->begin;
-    in->backoff[0] = ngram_float(m->unigrams + unigram * m->begin + 4);
     *sum = 0;
     for (size_t i = 0; i <= n; i++) {
         uint32_t w = i < n ? word[i] : m->end;

@@ -51,7 +51,7 @@ static uint8_t *find_or_add(struct growing *g, size_t size, uint64_t key, bool *
     uint8_t *slots;
     uint64_t i;
 
-    if (3 * (g->n + 1) > 2 * g->t.buckets) {
+    if (g->n >= g->t.buckets / 3 * 2) {
         slots = calloc(more.buckets, size);
         if (!slots)
             return NULL;

@@ -7,6 +7,8 @@
 #ifndef CURATE_NGRAM_MODEL_H
 #define CURATE_NGRAM_MODEL_H
 
+#include <inttypes.h>
+
 #include "base/file.h"
 #include "curate/language/ngram.h"
 
@@ -112,5 +114,8 @@ void ngram_trie_fetch(const struct ngram_model *m, uint32_t before, uint32_t wor
 /* Reads an ARPA file: head, and what f still has. */
 int ngram_arpa_read(struct ngram_model *m, struct file_in *f, struct span head, struct err *e);
 /* ERR_FORMAT: in the model, at a byte of it. */
-int ngram_bad(const struct ngram_model *m, uint64_t at, const char *what, struct err *e);
+static inline int ngram_bad(const struct ngram_model *m, uint64_t at, const char *what, struct err *e)
+{
+    return err_set(e, ERR_FORMAT, "'%s': at byte %" PRIu64 ": %s", m->name, at, what);
+}
 #endif

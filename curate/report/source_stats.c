@@ -81,16 +81,19 @@ static int put_day(struct doc *d, struct buf *note)
 {
     struct span source = doc_raw(d, "source"), s;
     char day[SOURCE_DAY_BYTES];
+    bool has;
 
     TRY(doc_source(d, "date", &s));
     if (!s.n || !source.n || s.p < source.p || s.p >= source.p + source.n)
         s = doc_string(d, "crawled");
-    return note_put_string(note, (struct span){day, get_day(s, day) ? SOURCE_DAY_BYTES : 0});
+    has = get_day(s, day);
+    return note_put_string(note, (struct span){day, has ? SOURCE_DAY_BYTES : 0});
 }
 
 static int put_license(struct doc *d, struct buf *note)
 {
     char text[SOURCE_NAME_BYTES];
+    size_t n;
     struct span s;
 
     TRY(doc_source(d, "license", &s));
@@ -98,7 +101,8 @@ static int put_license(struct doc *d, struct buf *note)
         return note_put_string(note, span_of("(long)"));
     if (s.n)
         memcpy(text, s.p, s.n);
-    return note_put_string(note, (struct span){text, filter_license(text, s.n)});
+    n = filter_license(text, s.n);
+    return note_put_string(note, (struct span){text, n});
 }
 
 /* The kind of source: an offset is that of a record. */

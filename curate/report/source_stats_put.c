@@ -31,7 +31,7 @@ static double share_of(uint64_t bytes, const struct corpus_stats *c)
 /* The names of a tally in their order; malloc'd, NULL when memory is out. */
 static size_t *by_name(const struct name_tally *t)
 {
-    size_t *order = malloc((t->names.n + 1) * sizeof *order);
+    size_t *order = calloc(t->names.n + 1, sizeof *order);
 
     for (size_t i = 0; order && i < t->names.n; i++) { /* months: a few hundred at most in earnest */
         size_t k = i;

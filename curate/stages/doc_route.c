@@ -137,7 +137,9 @@ int doc_route_stage_open(struct stage *s, const struct doc_route_conf *conf, str
         free(taken);
         return err_set(e, ERR_NOMEM, "out of memory for branches");
     }
-    *r = (struct router){conf, taken};
-    *s = (struct stage){&route_ops, r};
+    r->conf = conf;
+    r->taken = taken;
+    s->ops = &route_ops;
+    s->state = r;
     return 0;
 }

@@ -124,7 +124,9 @@ int doc_parse_key(struct doc *d, struct json_reader *r, struct span line, const 
         return err_set(e, ERR_FORMAT, "the document has \"text\" beside \"%s\"", wanted);
     if (!d->id.p)
         TRY(default_id(d, e));
-    d->line = renamed ? (struct span){0} : line;
+    d->line = line;
+    if (renamed)
+        d->line = (struct span){0};
     return 0;
 }
 

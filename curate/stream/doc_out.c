@@ -117,7 +117,7 @@ int doc_out_put(struct doc_out *o, const struct doc *d)
 /* The bytes [from, to) of b, which has no memory while it is empty. */
 static struct span between(const struct buf *b, size_t from, size_t to)
 {
-    return (struct span){from < to ? b->p + from : NULL, to - from};
+    return from < to ? (struct span){b->p + from, to - from} : (struct span){NULL, 0};
 }
 
 /* Gives bytes of a file, a chunk at a time. */

@@ -434,7 +434,7 @@ static int render_one(struct worker *w, struct slot *s, const struct item *it)
     for (int i = 0; i < c->n_out; i++) {
         const struct pass_out *o = &c->out[i];
 
-        if (!o->route || s->note.p[o->route - 1])
+        if (o->route < 1 || ((size_t)o->route <= s->note.n && s->note.p[o->route - 1]))
             TRY(o->frames ? frame_put_doc(&w->out[i], &s->d) : doc_out_put(&w->out[i], &s->d));
     }
     return 0;

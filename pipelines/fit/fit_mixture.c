@@ -117,10 +117,11 @@ static double squares(const void *arg, const double *p, double *g)
 static int combine(const struct mix_data *d, const double *y, double *x)
 {
     int k = d->sources, rank;
-    double *a = malloc(sizeof *a * (size_t)d->n * (size_t)(k + 1)), *b = a + (size_t)d->n * (size_t)k;
+    double *a = malloc(sizeof *a * (size_t)d->n * (size_t)(k + 1)), *b;
 
     if (!a)
         return ERR_NOMEM;
+    b = a + (size_t)d->n * (size_t)k;
     for (int i = 0; i < d->n; i++) {
         double root = sqrt(count_of(d, i));
 

@@ -79,11 +79,12 @@ static void fit_job(void *arg, int j)
 /* How far the predictions of points that were left out are from what was measured. */
 static int judge(struct mix_target *t, enum mix_form f, const struct mix_points *p, struct err *e)
 {
-    double *known = malloc(sizeof *known * (size_t)p->n * 4), *measured = known + p->n, sum = 0;
+    double *known = malloc(sizeof *known * (size_t)p->n * 4), *measured, sum = 0;
     int n = 0, last = -1;
 
     if (!known)
         return err_set(e, ERR_NOMEM, "out of memory for fits");
+    measured = known + p->n;
     for (int i = 0; i < p->n; i++)
         if (!isnan(t->left[f][i])) {
             known[n] = t->left[f][i];
@@ -129,12 +130,13 @@ static void draw_job(void *arg, int j)
     struct mix_work *w = arg;
     struct mix_analysis *a = w->a;
     const struct mix_points *p = a->points;
-    double *counts = malloc(sizeof *counts * (size_t)(p->n + p->mixtures)), *count = counts + p->mixtures;
+    double *counts = malloc(sizeof *counts * (size_t)(p->n + p->mixtures)), *count;
 
     if (!counts) {
         atomic_store(&w->short_of_memory, 1);
         return;
     }
+    count = counts + p->mixtures;
     fit_resample(w->c->seed, (uint64_t)j, p->mixtures, counts);
     spread(p, counts, count);
     for (int t = 0; t < p->targets; t++) {

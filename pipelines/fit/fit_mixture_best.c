@@ -150,10 +150,11 @@ int mix_propose(const struct mix_analysis *a, const struct mix_goal *g, uint64_t
 {
     const struct mix_points *p = a->points;
     int k = p->sources;
-    double *candidate = malloc(sizeof *candidate * CANDIDATES * (size_t)(k + 1)), *near = candidate + CANDIDATES * (size_t)k;
+    double *candidate = malloc(sizeof *candidate * CANDIDATES * (size_t)(k + 1)), *near;
 
     if (!candidate)
         return err_set(e, ERR_NOMEM, "out of memory for mixtures");
+    near = candidate + CANDIDATES * (size_t)k;
     for (int i = 0; i < CANDIDATES; i++) {
         draw_mixture(g, k, seed, i, &candidate[i * k]);
         near[i] = INFINITY;

@@ -202,10 +202,11 @@ static int find_best(struct mix_finding *f, struct err *e)
 {
     const int k = f->points.sources, draws = f->a.draws;
     struct best_work b = {f, malloc(sizeof(double) * (size_t)draws * (size_t)(k + 1))};
-    double *one = b.w + (size_t)draws * (size_t)k;
+    double *one;
 
     if (!b.w)
         return fit_no_memory(e);
+    one = b.w + (size_t)draws * (size_t)k;
     f->row[0].name = "best";
     mix_best(&f->a, &f->goal, -1, f->row[0].w);
     fit_parallel(f->c->threads, draws, best_of_draw, &b);
@@ -241,7 +242,7 @@ static int match_names(const struct mix_finding *f, int *source, int *target, st
 /* A point's loss of a target, or of the goal (-1); column: where each target stands. */
 static double measured_loss(const struct mix_finding *f, int point, int target, const int *column)
 {
-    const double *loss = &f->tests.loss[point * f->tests.targets];
+    const double *loss = f->tests.loss + point * f->tests.targets;
     double sum = 0;
 
     if (target >= 0)
@@ -274,7 +275,7 @@ static void hold_against(struct mix_finding *f, int target, const int *column, c
 static int run_tests(struct mix_finding *f, struct err *e)
 {
     const int k = f->points.sources;
-    int source[FIT_SOURCES], target[FIT_TARGETS];
+    int source[FIT_SOURCES] = {0}, target[FIT_TARGETS];
     double *w, *room;
 
     if (!f->c->test.n)

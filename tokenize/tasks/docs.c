@@ -44,9 +44,9 @@ static int read_file(struct task_docs *d, struct buf *docs, struct arena *a, con
 /* The pointers that docs gathered become d's, in a. */
 static int take(struct task_docs *d, struct arena *a, struct buf *docs, int rc, struct err *e)
 {
-    if (rc == 0 && d->n && !(d->doc = arena_calloc(a, (size_t)d->n, sizeof *d->doc)))
+    if (rc == 0 && docs->n && !(d->doc = arena_calloc(a, (size_t)d->n, sizeof *d->doc)))
         rc = err_set(e, ERR_NOMEM, "out of memory");
-    if (rc == 0 && d->n)
+    if (rc == 0 && docs->n)
         memcpy(d->doc, docs->p, docs->n);
     buf_free(docs);
     d->open = rc == 0;

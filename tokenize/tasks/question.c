@@ -26,10 +26,9 @@ static int find_features(struct task_maker *m, struct err *e)
             if (!is_feature(m, f->key)) {
                 if (buf_put(&names, &f->key, sizeof f->key) < 0)
                     return no_memory(e);
-                m->feature = (struct span *)(void *)names.p;
+                m->feature = (struct span *)(void *)names.p; /* freed with the maker */
                 m->features++;
             }
-    m->feature = (struct span *)(void *)names.p; /* freed with the maker */
     return 0;
 }
 
@@ -213,11 +212,12 @@ static int field_value(struct task_maker *m, const struct task_field *f, const s
         return 0;
     }
     rc = render(m, f->template, doc, a, &text, e);
-    if (rc == 0 && !(n = text_node(a, buf_span(&text))))
-        rc = no_memory(e);
+    n = rc < 0 ? NULL : text_node(a, buf_span(&text));
     buf_free(&text);
     if (rc < 0)
         return rc;
+    if (!n)
+        return no_memory(e);
     *out = n;
     if (!list && m->own.choice.value && all_digits(n->str))
         return task_literal(a, n->str, out, e);
@@ -342,7 +342,7 @@ static int put_example(struct task_maker *m, const struct node *doc, struct aren
         TRY(choices_of(m, &f->choice, doc, a, &choice, &n, e));
     TRY(field_value(m, &f->target, doc, a, &t, e));
     if (m->several) {
-        if (q->type != NODE_INT || q->integer < 0 || q->integer >= n)
+        if (!choice || q->type != NODE_INT || q->integer < 0 || q->integer >= n)
             return err_set(e, ERR_FORMAT, "doc_to_text of an example is no choice's number");
         text = choice[q->integer];
     } else {

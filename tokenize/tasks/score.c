@@ -82,10 +82,12 @@ static void measure(const struct scored *q, enum task_kind kind, enum task_metri
     }
 }
 
-/* The numbers in b from the i-th on. */
+/* The numbers in b from the i-th on; where it has none, one that nobody asks for. */
 static const int64_t *numbers(const struct buf *b, int64_t i)
 {
-    return b->n ? (const int64_t *)(const void *)b->p + i : NULL;
+    static const int64_t none;
+
+    return b->n ? (const int64_t *)(const void *)b->p + i : &none;
 }
 
 static struct scored question(const struct task *t, const struct task_answer *a, int64_t i)
