@@ -49,8 +49,8 @@ void optimizer_close(struct optimizer *o); /* the models stay */
 
 /* Weights by params_fill. */
 int optimizer_fill(struct optimizer *o, uint64_t seed, struct err *e);
-/* Weights and, with state, what the optimizer keeps, else 0, from a checkpoint of any layout.  ERR_ARG when it has that of another
- * kind. */
+/* Weights and, with state, what the optimizer keeps, else 0, from a checkpoint of any layout.  ERR_ARG when it has that of
+ * another kind. */
 int optimizer_load(struct optimizer *o, const struct checkpoint *ck, bool state, struct err *e);
 /* All that this rank holds of the state of training, for a saver: *v, to be freed, of *n.  ERR_NOMEM. */
 int optimizer_pieces(const struct optimizer *o, struct piece **v, int *n, struct err *e);
