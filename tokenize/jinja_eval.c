@@ -147,7 +147,7 @@ static int slice(struct jinja_run *r, const struct jinja_expr *x, const struct j
 {
     struct jinja_value step = {.kind = JINJA_NONE}, items;
     struct buf b = {.max = JINJA_TEXT};
-    int64_t n, from, to, by = 1, count = 0;
+    int64_t n, from, to, by = 1, count;
 
     if (of->kind != JINJA_LIST && of->kind != JINJA_STRING)
         return of->kind == JINJA_UNDEFINED ? jinja_undefined(r, x->line, of->s)
@@ -162,8 +162,7 @@ static int slice(struct jinja_run *r, const struct jinja_expr *x, const struct j
     n = items.list->n;
     TRY(slice_bound(r, x->arg[0].expr, n, by, by < 0 ? n - 1 : 0, &from));
     TRY(slice_bound(r, x->arg[1].expr, n, by, by < 0 ? -1 : n, &to));
-    if (by > 0 ? from < to : from > to)
-        count = by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by;
+    count = jinja_numbers(from, to, by);
     if (of->kind == JINJA_STRING) {
         for (int64_t i = 0; i < count; i++)
             buf_put_span(&b, items.list->v[from + i * by].s);

@@ -227,8 +227,7 @@ static int range(struct jinja_run *r, const struct jinja_args *x, struct jinja_v
     to = x->v[x->n > 1].i;
     from = x->n > 1 ? x->v[0].i : 0;
     by = x->n > 2 ? x->v[2].i : 1;
-    n = by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by;
-    n = (by > 0 ? from < to : from > to) ? n : 0;
+    n = jinja_numbers(from, to, by);
     if ((r->steps += n) > JINJA_STEPS)
         return jinja_step(r, x->line);
     TRY(jinja_list_new(r, n, out));

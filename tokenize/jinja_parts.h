@@ -2,6 +2,8 @@
 #ifndef TOKENIZE_JINJA_PARTS_H
 #define TOKENIZE_JINJA_PARTS_H
 
+#include <stdlib.h>
+
 #include "base/err.h"
 #include "tokenize/jinja.h"
 
@@ -130,6 +132,13 @@ struct jinja_args {
 const struct jinja_value *jinja_arg(const struct jinja_args *x, int k, const char *name);
 
 static inline bool jinja_is_text(const struct jinja_value *v) { return v && v->kind == JINJA_STRING; }
+/* How many numbers there are from `from` on in steps of `by`, which is not 0, before `to`. */
+static inline int64_t jinja_numbers(int64_t from, int64_t to, int64_t by)
+{
+    int64_t way = by > 0 ? to - from : from - to;
+
+    return way > 0 ? (way - 1) / llabs(by) + 1 : 0;
+}
 /* An argument that is a whole number, or `absent`. */
 static inline int64_t jinja_number_or(const struct jinja_value *v, int64_t absent)
 {

@@ -33,6 +33,7 @@ static int add_name(const char *p, const char *end, size_t max, struct buf *out)
  * in it. */
 static int take_values(const char *p, const char *end, const char *name, size_t max, struct buf *out, struct span *id)
 {
+    const struct span wanted = {name, strlen(name)};
     int depth = 0, named = *p == '[' ? 2 : 1, rc = 0;
 
     while (p < end && rc == 0) {
@@ -55,7 +56,7 @@ static int take_values(const char *p, const char *end, const char *name, size_t 
             if (depth == named && value < end && *value == '"') {
                 struct span key = {text, (size_t)(p - text)};
                 p = html_json_behind_string(value, end);
-                if (span_is(key, name))
+                if (span_eq(key, wanted))
                     rc = add_name(value, end, max, out);
                 else if (span_is(key, "\"@id\""))
                     *id = (struct span){value, (size_t)(p - value)};

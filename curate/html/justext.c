@@ -141,6 +141,8 @@ static int load_words(struct justext *j, struct err *e)
     while (rc == 0 && word_set_next(&raw, &at, &w)) {
         rc = lower(j, w, &j->low);
         if (rc == 0)
+            rc = buf_reserve(&all, j->low.n + 1);
+        if (rc == 0)
             rc = buf_put_span(&all, buf_span(&j->low));
         if (rc == 0)
             rc = buf_putc(&all, '\n');
