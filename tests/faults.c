@@ -19,8 +19,8 @@
  * Environment:
  *   FAIL_NAME     what to call the sweep; without it the library does nothing
  *   FAIL_STEP     of those at one place (by call stack) the first, and each FAIL_STEP-th after it; 1: all
- *   FAIL_SEEN     a file that keeps the places of a program and its modes: the first at a place that an earlier sweep has seen
- *                 is left out, unless FAIL_STEP is 1
+ *   FAIL_SEEN     a file that keeps the places of a program: the first at a place that an earlier sweep has seen is left out,
+ *                 unless FAIL_STEP is 1
  *   FAIL_MODES    "one", "rest" or both: "one rest"; or "kill"
  *   FAIL_JOBS     cases at a time
  *   FAIL_FOLDER   where the program runs: a folder of its own for each job is made and removed there
@@ -691,7 +691,7 @@ static bool *choose(long n, long step)
     long known = f && fseek(f, 0, SEEK_END) == 0 ? ftell(f) / (long)sizeof(uint64_t) : 0;
     struct places p = {.size = 1};
     bool *chosen = calloc((size_t)n + 1, sizeof *chosen);
-    uint64_t salt = 0, place;
+    uint64_t place;
 
     while (p.size < 2 * (size_t)(n + known) + 2)
         p.size *= 2;
@@ -700,17 +700,14 @@ static bool *choose(long n, long step)
         fprintf(stderr, "faults: no memory, or '%s' cannot be opened\n", path ? path : "");
         _exit(98);
     }
-    for (const char *c = program_argv[0]; *c; c++)
-        salt = (salt ^ (unsigned char)*c) * 1099511628211u;
-    salt += killing;
     if (f)
         rewind(f);
     while (f && fread(&place, sizeof place, 1, f) == 1)
         place_of(&p, place)->times = 1;
     for (long i = 0; i < n; i++) {
-        struct seen *s = place_of(&p, place = shared->place[i] ^ salt);
+        struct seen *s = place_of(&p, shared->place[i]);
         if (f && s->times == 0)
-            fwrite(&place, sizeof place, 1, f);
+            fwrite(&s->place, sizeof s->place, 1, f);
         chosen[i] = s->times++ % step == 0;
     }
     if (f)

@@ -39,20 +39,18 @@ static int add_micro(struct param_buffer *b, size_t at, size_t n, struct err *e)
     return first || !last ? 0 : fold(b, b->grads + at, n, 0, e);
 }
 
-/* Bucket i, complete on this rank, sets out; that of a buffer without elements has nothing to send. */
+/* Bucket i, complete on this rank, sets out. */
 static int start_bucket(struct param_buffer *b, int i, struct err *e)
 {
     const struct bucketing *s = &b->buckets;
     struct comm *replicas = b->conf.replicas;
     size_t n = s->at[i + 1] - s->at[i], from = bucketing_from(s, i);
     uint16_t *wire = b->wire[i % COMM_UNDER_WAY];
-    struct comm_call call = {.n = bucketing_share(s, i), .type = COMM_F32, .op = COMM_SUM};
+    struct comm_call call = {
+        .kind = s->ranks > 1 ? COMM_REDUCE_SCATTER : COMM_ALL_REDUCE, .send = b->grads + s->at[i], .recv = b->grads + from,
+        .n = bucketing_share(s, i), .type = COMM_F32, .op = COMM_SUM,
+    };
 
-    if (n == 0)
-        return 0;
-    call.kind = s->ranks > 1 ? COMM_REDUCE_SCATTER : COMM_ALL_REDUCE;
-    call.send = b->grads + s->at[i];
-    call.recv = b->grads + from;
     TRY(add_micro(b, s->at[i], n, e));
     if (!replicas || replicas->size == 1)
         return 0;
@@ -89,7 +87,8 @@ static int reduce_from(struct param_buffer *b, size_t at, struct err *e)
 
         if (i + COMM_UNDER_WAY < n)
             TRY(finish_bucket(b, i + COMM_UNDER_WAY, e));
-        TRY(start_bucket(b, i, e));
+        if (b->buckets.at[i] < b->buckets.at[i + 1]) /* there may be no memory then */
+            TRY(start_bucket(b, i, e));
     }
     return 0;
 }

@@ -53,13 +53,14 @@ static void compare_args(const struct trainer *t, const struct checkpoint_info *
     }
 }
 
-static int load_from(struct trainer *t, const struct checkpoint *ck, bool weights_only, struct err *e)
+/* with_optimizer: what it keeps, too, where a run is gone on with. */
+static int load_from(struct trainer *t, const struct checkpoint *ck, bool weights_only, bool with_optimizer, struct err *e)
 {
     const struct checkpoint_info *info = checkpoint_info(ck);
     /* New adapters begin to be trained. */
     bool finetune = weights_only || (t->config->model.lora_rank && !info->model.lora_rank);
-    /* An imported one has none: it is a beginning.  One that this run has written has its own. */
-    bool state = !finetune && info->iteration && (!t->config->no_load_optim || info->iteration > t->began);
+    /* An imported one has none: it is a beginning. */
+    bool state = !finetune && with_optimizer && info->iteration;
 
     TRY(lora_same(&info->model, &t->config->model, checkpoint_path(ck), e));
     TRY(same_model(&info->model, &t->config->model, checkpoint_path(ck), e));
@@ -116,8 +117,7 @@ static int start_point(struct trainer *t, struct err *e)
             return err_set(e, ERR_IO, "--load: no checkpoint in '%s'", c->load);
     }
     if (ck) {
-        t->began = INT64_MAX;
-        rc = load_from(t, ck, c->finetune && !own, e);
+        rc = load_from(t, ck, c->finetune && !own, !c->no_load_optim, e);
         t->began = t->step;
         checkpoint_close(ck);
         if (rc == 0 && own)
@@ -376,7 +376,8 @@ static int roll_back(struct trainer *t, struct err *e)
     TRY(checkpoint_open_all(&ck, t->layout.world, t->config->save, CHECKPOINT_LAST, e));
     if (!ck)
         return err_set(e, ERR_LIMIT, "no checkpoint to roll back to in '%s'", t->config->save);
-    rc = load_from(t, ck, false, e);
+    /* What this run has written is its own also under --no-load-optim. */
+    rc = load_from(t, ck, false, !t->config->no_load_optim || checkpoint_info(ck)->iteration > t->began, e);
     checkpoint_close(ck);
     TRY(rc);
     TRY(data_parallel_same(t->layout.world, t->step, "the step to roll back to", e));

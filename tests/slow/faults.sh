@@ -10,7 +10,7 @@
 case $B in /*) ;; *) B=$ROOT/$B ;; esac
 [ -f "$B/tests/faults.so" ] || { bad "faults.so is built (make slow-tests)"; finish; }
 data=$ROOT/tests/data
-export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_SEEN=$T/seen FAIL_STEP=${FAULT_STEP:-16} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+export FAIL_ANY='\.stats$' FAIL_FOLDER=$T/runs FAIL_STEP=${FAULT_STEP:-16} FAIL_JOBS=${JOBS:-$(nproc)} OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
 mkdir "$FAIL_FOLDER" in
 cd in || exit 1
 in=$PWD PRELOAD=
@@ -23,7 +23,7 @@ sweep() {
     while [[ $1 == *=* ]]; do set+=("$1"); shift; done
     [[ $name =~ ${CASES:-} ]] || return 0
     command -v "quern-${1#quern-}" >/dev/null || [ "$1" = quern ] || return 0
-    env FAIL_NAME="$name" "${set[@]}" LD_PRELOAD="$B/tests/faults.so $PRELOAD" "$@" </dev/null 2>"$T/log" || {
+    env FAIL_NAME="$name" FAIL_SEEN="$T/seen.$1" "${set[@]}" LD_PRELOAD="$B/tests/faults.so $PRELOAD" "$@" </dev/null 2>"$T/log" || {
         not_ok=1
         cat "$T/log"
     }
