@@ -253,66 +253,97 @@ int opt_parse(const struct opt *opts, int argc, char **argv, char twice[OPT_TWIC
     return rc;
 }
 
-static const char *word(const char *words, int index, char *buf, size_t size)
+/* The index-th of words with bars between them. */
+static int put_nth(struct buf *b, const char *words, int index)
 {
     while (index-- > 0)
         words += strcspn(words, "|") + 1;
-    snprintf(buf, size, "%.*s", (int)strcspn(words, "|"), words);
-    return buf;
+    return buf_put(b, words, strcspn(words, "|"));
 }
 
-const char *opt_text(const struct opt *o, char *buf, size_t size)
+static int put_words(struct buf *b, const struct opt_list *l)
+{
+    for (int i = 0; i < l->n; i++) {
+        if (i)
+            TRY(buf_putc(b, ','));
+        for (const char *c = l->v[i]; *c; c++) {
+            if (*c == ',' || *c == '\\')
+                TRY(buf_putc(b, '\\'));
+            TRY(buf_putc(b, *c));
+        }
+    }
+    return 0;
+}
+
+int opt_put_text(struct buf *b, const struct opt *o)
 {
     int64_t v;
     int shift = 0;
 
-    buf[0] = '\0';
     switch (o->type) {
     case OPT_TYPE_FLAG:
-        return *(bool *)o->value ? "true" : "false";
+        return buf_puts(b, *(bool *)o->value ? "true" : "false");
     case OPT_TYPE_STR:
-        return *(const char **)o->value ? *(const char **)o->value : "";
+        return *(const char **)o->value ? buf_puts(b, *(const char **)o->value) : 0;
     case OPT_TYPE_INT:
-        snprintf(buf, size, "%" PRId64, *(int64_t *)o->value);
-        return buf;
+        return buf_printf(b, "%" PRId64, *(int64_t *)o->value);
     case OPT_TYPE_SIZE:
         v = *(int64_t *)o->value;
         for (; v && v % 1024 == 0 && shift < 4; shift++)
             v /= 1024;
-        snprintf(buf, size, "%" PRId64 "%.1s", v, &"\0KMGT"[shift]);
-        return buf;
+        return buf_printf(b, "%" PRId64 "%.1s", v, &"\0KMGT"[shift]);
     case OPT_TYPE_NUM:
-        snprintf(buf, size, "%.15g", *(double *)o->value);
-        return buf;
+        return buf_printf(b, "%.15g", *(double *)o->value);
     case OPT_TYPE_ENUM:
-        return word(o->arg, *(int *)o->value, buf, size);
-    case OPT_TYPE_LIST: {
-        const struct opt_list *l = o->value;
-        size_t at = 0;
-        for (int i = 0; i < l->n && at < size; i++)
-            at += (size_t)snprintf(buf + at, size - at, "%s%s", i ? "," : "", l->v[i]);
-        return buf;
-    }
+        return put_nth(b, o->arg, *(int *)o->value);
+    case OPT_TYPE_LIST:
+        return put_words(b, o->value);
     default:
-        return buf;
+        return 0;
     }
+}
+
+int opt_set_text(const struct opt *o, const char *text, struct arena *a, struct err *e)
+{
+    size_t n = strlen(text), at = 0;
+    char *word, *to;
+
+    if (o->type != OPT_TYPE_LIST)
+        return opt_set(o, o->name, text, e);
+    word = arena_calloc(a, n + 1, 1);
+    if (!word)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    for (to = word; at < n; at++) {
+        if (text[at] == '\\' && at + 1 < n) {
+            *to++ = text[++at];
+        } else if (text[at] == ',') {
+            *to++ = '\0';
+            TRY(opt_list_add(o->value, word, e));
+            word = to;
+        } else {
+            *to++ = text[at];
+        }
+    }
+    return n ? opt_list_add(o->value, word, e) : 0;
 }
 
 /* What goes in brackets after the help, on one line (newlines and tabs as in C): nothing for a flag that is off. */
 static const char *default_text(const struct opt *o, char *buf, size_t size)
 {
-    char whole[256];
-    const char *t = opt_text(o, whole, sizeof whole);
+    struct buf whole = {0};
+    const char *t;
     size_t n = 0;
 
-    if (o->type == OPT_TYPE_FLAG && t[0] == 'f')
+    if (o->type == OPT_TYPE_FLAG && !*(bool *)o->value)
         return "";
-    for (; *t && n + 3 < size; t++) {
+    opt_put_text(&whole, o);
+    for (t = whole.n ? whole.p : ""; *t && n + 3 < size; t++) {
         if (*t == '\n' || *t == '\t')
             buf[n++] = '\\';
         buf[n++] = *t == '\n' ? 'n' : *t == '\t' ? 't' : *t;
     }
     buf[n] = '\0';
+    buf_free(&whole);
     return buf;
 }
 
@@ -393,15 +424,14 @@ void opt_man(const struct opt *opts, FILE *out)
 
 void opt_settings(const struct opt *opts, FILE *out)
 {
-    char val[1024];
+    struct buf b = {0};
 
     for (const struct opt *o = opts; o->type != OPT_TYPE_END; o++) {
-        if (o->type == OPT_TYPE_HEAD)
-            continue;
-        const char *t = opt_text(o, val, sizeof val);
-        if (t[0])
-            fprintf(out, "  %-36s %s\n", o->name, t);
+        buf_clear(&b);
+        if (opt_put_text(&b, o) == 0 && b.n)
+            fprintf(out, "  %-36s %.*s\n", o->name, (int)b.n, b.p);
     }
+    buf_free(&b);
 }
 
 /* What follows option o, in a word. */

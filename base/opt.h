@@ -105,8 +105,12 @@ const struct opt *opt_find(const struct opt *opts, const char *name);
 /* "; did you mean 'PREFIXname'?" in buf, of the option that was probably meant; "" if none is near. */
 const char *opt_near(const struct opt *opts, struct span typed, const char *prefix, char *buf, size_t size);
 
-/* The current value as text, into buf; "" for an unset string or list. */
-const char *opt_text(const struct opt *o, char *buf, size_t size);
+/* Appends the current value as text: nothing for an unset string or list.  The words of a list have commas between them, and
+ * within a word a backslash before each comma and backslash.  ERR_NOMEM. */
+int opt_put_text(struct buf *b, const struct opt *o);
+
+/* Sets option o from such text, all words of a list at once; they live in a.  ERR_ARG, ERR_NOMEM. */
+int opt_set_text(const struct opt *o, const char *text, struct arena *a, struct err *e);
 
 /* The options as --help shows them, values that stand now as defaults. */
 void opt_help(const struct opt *opts, FILE *out);

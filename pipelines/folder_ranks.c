@@ -67,8 +67,7 @@ static int put_file(struct buf *b, const char *name)
 static int put_option(struct buf *b, const struct opt *o)
 {
     const struct opt_list *l = o->value;
-    const char *value;
-    char text[100];
+    const char *file;
 
     TRY(buf_put(b, o->name, strlen(o->name) + 1));
     if (o->type == OPT_TYPE_LIST) {
@@ -76,8 +75,11 @@ static int put_option(struct buf *b, const struct opt *o)
             TRY(put_file(b, l->v[i]));
         return 0;
     }
-    value = opt_text(o, text, sizeof text);
-    return o->names == OPT_NAMES_INPUT && *value ? put_file(b, value) : buf_put(b, value, strlen(value) + 1);
+    file = o->names == OPT_NAMES_INPUT ? *(const char *const *)o->value : NULL;
+    if (file)
+        return put_file(b, file);
+    TRY(opt_put_text(b, o));
+    return buf_putc(b, '\0');
 }
 
 static int put_all(struct buf *b, const struct opt *opts, const char *last, char *const *inputs, int n)

@@ -427,13 +427,14 @@ static int describe_files(struct buf *out, const struct opt *o)
 static int describe_node(struct buf *out, const struct plan_node *n)
 {
     struct opt opts[STAGE_MAX_OPTS], *o = opts;
-    char text[4096];
 
     n->kind.stage->options(n->conf, opts);
     TRY(buf_printf(out, "%s\n", n->kind.stage->name));
     for (; o->type != OPT_TYPE_END; o++)
         if (o->type != OPT_TYPE_HEAD) {
-            TRY(buf_printf(out, "  %s: %s\n", o->name, opt_text(o, text, sizeof text)));
+            TRY(buf_printf(out, "  %s: ", o->name));
+            TRY(opt_put_text(out, o));
+            TRY(buf_putc(out, '\n'));
             TRY(describe_files(out, o));
         }
     return 0;

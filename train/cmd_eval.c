@@ -19,7 +19,6 @@ enum part { PART_VALID, PART_TEST, PART_TRAIN, PART_WHOLE };
 
 struct eval {
     struct train_config config; /* for the data */
-    bool split_given;
     int part, device;
     int64_t iters; /* micro-batches; 0: all */
 
@@ -31,34 +30,36 @@ struct eval {
     bool says;            /* one of them speaks for all */
 };
 
-static const char *arg_of(const struct checkpoint_info *info, const char *name)
-{
-    for (int i = 0; i < info->n_args; i++)
-        if (strcmp(info->args[i].name, name) == 0)
-            return info->args[i].text;
-    return NULL;
-}
-
-/* The model's sizes, and what the user left out: as in training. */
-static int configure(struct eval *v, const struct checkpoint_info *info, struct err *e)
+/* The model's sizes, and of the data what the user left out: as in training.  Texts live in a. */
+static int configure(struct eval *v, const struct checkpoint_info *info, struct arena *a, struct err *e)
 {
     struct train_config *c = &v->config;
-    const char *path = arg_of(info, "data-path"), *split = arg_of(info, "split"), *seed = arg_of(info, "seed");
 
     c->model = info->model;
-    if (split && !v->split_given)
-        c->split = split;
+    TRY(train_config_take_data(c, info->args, info->n_args, a, e));
+    TRY(train_config_check_data(c, e));
+    if (v->part == PART_WHOLE && !c->data_path.n && !c->mock_data)
+        return err_set(e, ERR_ARG, "--part whole needs --data-path: the checkpoint names data for each part");
     if (v->part == PART_WHOLE)
         c->split = "1,0,0";
-    if (seed)
-        c->seed = strtoll(seed, NULL, 10);
-    if (c->data_path.n == 0) {
-        const struct opt *opts = (const struct opt[]){OPT_LIST(0, "data-path", &c->data_path, "", ""), OPT_END};
+    return c->mock_data && !v->iters ? err_set(e, ERR_ARG, "--mock-data has no end: --eval-iters is needed") : 0;
+}
 
-        if (!path)
-            return err_set(e, ERR_ARG, "--data-path is needed: the checkpoint does not name one");
-        TRY(opt_set(opts, "data-path", path, e));
-    }
+/* The loss on a split, or one of the validation sets, that `of` names in the line printed. */
+static int measure_split(const struct eval *v, const struct checkpoint *ck, struct model *m, struct data *d, int split, const char *of,
+                         struct err *e)
+{
+    int64_t n = data_size(d, split), most = v->iters * v->config.micro_batch;
+    double loss, tokens;
+
+    if (n == 0)
+        return err_set(e, ERR_ARG, "--split %s leaves nothing for that part", v->config.split);
+    TRY(evaluate(m, &v->layout, d, split, 0, v->iters && most < n ? most : n, &loss, &tokens, e));
+    if (tokens == 0)
+        return err_set(e, ERR_ARG, "no token of that part has a loss");
+    if (v->says)
+        printf("loss %.6f  perplexity %.4f  tokens %.0f  checkpoint %s%s%s\n", loss, exp(loss), tokens, checkpoint_path(ck),
+               *of ? "  data " : "", of);
     return 0;
 }
 
@@ -69,28 +70,23 @@ static int measure(struct eval *v, const struct checkpoint *ck, struct device *d
     const struct train_config *c = &v->config;
     const struct model_run run = {
         .dt = c->bf16 ? DTYPE_BF16 : DTYPE_F32, .use = MODEL_EVAL, .b = c->micro_batch, .t = c->model.seq,
+        .reset_positions = c->documents.positions, .reset_attention = c->documents.attention,
     };
-    int64_t wanted[GPT_SPLITS] = {0}, n;
+    int64_t wanted[GPT_SPLITS] = {0};
     struct model *m = NULL;
     struct data *d = NULL;
-    double loss;
     int rc;
 
     wanted[split] = v->iters ? v->iters * c->micro_batch : -1;
     rc = data_open(&d, c, wanted, e);
-    if (rc == 0 && data_size(d, split) == 0)
-        rc = err_set(e, ERR_ARG, "--split %s leaves nothing for that part", c->split);
+    if (rc == ERR_ARG && !v->iters)
+        err_wrap(e, "--eval-iters 0");
     if (rc == 0)
         rc = model_restore(&m, ck, dev, &run, e);
-    if (rc == 0) {
-        n = data_size(d, split);
-        if (v->iters && v->iters * c->micro_batch < n)
-            n = v->iters * c->micro_batch;
-        rc = evaluate(m, &v->layout, d, split, 0, n, &loss, e);
-    }
-    if (rc == 0 && v->says)
-        printf("loss %.6f  perplexity %.4f  tokens %" PRId64 "  checkpoint %s\n", loss, exp(loss), n * c->model.seq,
-               checkpoint_path(ck));
+    if (rc == 0 && split != GPT_VALID)
+        rc = measure_split(v, ck, m, d, split, "", e);
+    for (int i = 0; rc == 0 && split == GPT_VALID && i < data_valid_sets(d); i++)
+        rc = measure_split(v, ck, m, d, data_valid(i), data_valid_name(d, i), e);
     model_close(m);
     data_close(d);
     return rc;
@@ -356,6 +352,7 @@ static int open_ranks(struct eval *v, const struct tool *t, struct comm **world,
 
 static int run(struct eval *v, const struct tool *t, struct err *e)
 {
+    struct arena texts = {0};
     struct checkpoint *ck = NULL;
     struct device *dev = NULL;
     struct comm *world = NULL;
@@ -369,7 +366,7 @@ static int run(struct eval *v, const struct tool *t, struct err *e)
     if (rc == 0 && !ck)
         rc = err_set(e, ERR_IO, "no checkpoint in '%s'", v->config.load);
     if (rc == 0 && v->tasks.n == 0)
-        rc = configure(v, checkpoint_info(ck), e);
+        rc = configure(v, checkpoint_info(ck), &texts, e);
     if (rc == 0)
         rc = device_open(&dev, train_config_device[v->device], threads, e);
     if (rc == 0)
@@ -378,6 +375,7 @@ static int run(struct eval *v, const struct tool *t, struct err *e)
     checkpoint_close(ck);
     layout_close(&v->layout);
     comm_close(world);
+    arena_free(&texts);
     return rc;
 }
 
@@ -390,7 +388,8 @@ int main(int argc, char **argv)
         .usage = "--load DIR [options]",
         .about = "loss of a checkpoint, and its scores in tasks",
         .details = "Mean cross-entropy (natural logarithm) of a token given those before it in its sample, without\n"
-                   "dropout, on one epoch of a part of the data. Data, split and seed are the training's unless given.\n"
+                   "dropout, on one epoch of a part of the data. Data and seed are the training's, and so are split\n"
+                   "and documents, unless given; operands are more words of --data-path.\n"
                    "\n"
                    "With --eval-tasks instead the scores in tasks, YAML files as lm-evaluation-harness has them over\n"
                    "local data: multiple choice, the likelihood of a continuation, bits a byte of a text, a text that\n"
@@ -406,14 +405,10 @@ int main(int argc, char **argv)
                    "    --data-path mill_text_document --split 90,10,0 --save mill\n"
                    "quern eval --load mill",
     };
-    const struct opt opts[] = {
+    const struct opt own[] = {
         OPT_HEAD("Evaluation"),
         OPT_FOLDER(0, "load", &c->load, "DIR", "the checkpoint's folder"),
         OPT_INT(0, "ckpt-step", &c->ckpt_step, -1, INT64_MAX, "the checkpoint of this step; -1: the last whole one"),
-        OPT_FILES(0, "data-path", &c->data_path, "PREFIX", "PREFIX.bin and .idx; a blend: weight, prefix, ...",
-                      OPT_NAMES_PREFIX),
-        {OPT_TYPE_STR, 0, "split", "A,B,C", "shares of train, valid and test", &c->split, 0, 0, 0, 0,
-         &v.split_given, OPT_NAMES_NOTHING},
         OPT_ENUM(0, "part", &v.part, "valid|test|train|whole", "which part of the data; whole: no split"),
         OPT_INT(0, "eval-iters", &v.iters, 0, INT32_MAX, "at most so many micro-batches; 0: the part once"),
         OPT_INT(0, "micro-batch-size", &c->micro_batch, 1, 1 << 20, "samples at once"),
@@ -435,18 +430,23 @@ int main(int argc, char **argv)
         TOOL_JOBS(t),
         OPT_END,
     };
+    struct opt *opts;
     struct err e;
     int n, code;
 
     train_config_init(c);
     c->micro_batch = 4;
     threads_bound_spin(argv);
+    opts = train_config_data_options(c, own);
+    if (!opts) {
+        log_msg(LOG_ERROR, "out of memory");
+        return EXIT_FATAL;
+    }
     n = tool_begin(&t, opts, argc, argv, &code);
-    if (n > 0)
-        code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
-    if (n == 0)
-        code = run(&v, &t, &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
+    if (n >= 0)
+        code = train_config_operands(c, n, argv + 1, &e) < 0 || run(&v, &t, &e) < 0 ? tool_fail(&t, &e) : tool_end(&t, EXIT_FINE);
     opt_list_free(&v.tasks);
     train_config_free(c);
+    free(opts);
     return code;
 }

@@ -359,11 +359,12 @@ static int final_loss(struct run *r, struct trainer *t, int split, const char *n
 {
     int64_t n = t->config->eval_iters * t->config->global_batch;
     bool says = t->layout.world->rank == 0;
+    double tokens;
 
     *loss = NAN;
     if (n == 0 || data_size(t->data, split) == 0)
         return 0;
-    if (passes_evaluate(&t->passes, split, first, n, loss, e) < 0)
+    if (passes_evaluate(&t->passes, split, first, n, loss, &tokens, e) < 0)
         return err_wrap(e, "%s loss", name);
     progress_end();
     if (says && !r->quiet)
@@ -501,14 +502,6 @@ static int run(struct train_config *c, struct tasks *tasks, struct comm *group, 
     return rc;
 }
 
-/* Operands are more of --data-path, so that a blend can be given as Megatron takes it. */
-static int more_paths(struct train_config *c, int n, char **operands, struct err *e)
-{
-    for (int i = 0; i < n; i++)
-        TRY(opt_list_add(&c->data_path, operands[i], e));
-    return 0;
-}
-
 /* The ranks that mpirun, srun or torchrun started share the batch.  The first speaks for all; the others
  * have only failures to tell. */
 static int open_ranks(struct comm **group, struct machine_ranks *here, struct train_config *c, const struct buf *without,
@@ -585,8 +578,8 @@ int main(int argc, char **argv)
     }
     if (n >= 0 && file && train_config_read(&c, file, &texts, &e) < 0) {
         code = tool_fail(&t, &e);
-    } else if (n > 0 && c.data_path.n == 0) {
-        code = tool_usage(&t, "it takes no operands: '%s'", argv[1]);
+    } else if (n >= 0 && train_config_operands(&c, n, argv + 1, &e) < 0) {
+        code = tool_fail(&t, &e);
     } else if (n >= 0 && plan.plan) {
         struct buf text = {0};
 
@@ -596,7 +589,7 @@ int main(int argc, char **argv)
         code = code == EXIT_FINE ? tool_end(&t, code) : code;
     } else if (n >= 0) {
         catch_signals();
-        if (open_ranks(&group, &here, &c, &without, &e) < 0 || more_paths(&c, n, argv + 1, &e) < 0 ||
+        if (open_ranks(&group, &here, &c, &without, &e) < 0 ||
             train_config_check(&c, &e) < 0 || run(&c, &tasks, group, &here, &t, &e) < 0)
             code = tool_fail(&t, &e);
         else

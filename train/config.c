@@ -391,7 +391,7 @@ static int check_experts(const struct train_config *c, struct err *e)
     return 0;
 }
 
-static int check_data(const struct train_config *c, struct err *e)
+int train_config_check_data(struct train_config *c, struct err *e)
 {
     if (!c->mock_data && !c->data_path.n && !c->part_path[0].n)
         return err_set(e, ERR_ARG, "--data-path (or --train-data-path, or --mock-data) is needed");
@@ -401,7 +401,7 @@ static int check_data(const struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--valid-data-path and --test-data-path need --train-data-path");
     if (c->valid_sets && !c->part_path[1].n)
         return err_set(e, ERR_ARG, "--multiple-validation-sets needs --valid-data-path");
-    return 0;
+    return check_documents(c, e);
 }
 
 static int check_checkpoints(const struct train_config *c, struct err *e)
@@ -501,7 +501,6 @@ int train_config_check(struct train_config *c, struct err *e)
     TRY(model_config_check(&c->model, c->vocab_divisor, e));
     TRY(check_freeze(c, e));
     TRY(check_optimizer(c, e));
-    TRY(check_documents(c, e));
     TRY(check_experts(c, e));
     TRY(check_mtp(c, e));
     TRY(check_stages(c, e));
@@ -517,6 +516,6 @@ int train_config_check(struct train_config *c, struct err *e)
         return err_set(e, ERR_ARG, "--micro-batch-size: %" PRId64 " samples of %" PRId64 " tokens are too many",
                        c->micro_batch, c->model.seq);
     TRY(check_schedule(c, e));
-    TRY(check_data(c, e));
+    TRY(train_config_check_data(c, e));
     return check_checkpoints(c, e);
 }

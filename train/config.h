@@ -128,6 +128,11 @@ void train_config_free(struct train_config *c);
 /* The option table over c, with the entries of more (to its OPT_END) behind it.
  * To be freed by the caller; NULL when memory is out. */
 struct opt *train_config_options(struct train_config *c, const struct opt *more);
+/* The same of the data alone. */
+struct opt *train_config_data_options(struct train_config *c, const struct opt *more);
+
+/* Operands are more words of --data-path, so that a blend can be given as Megatron takes it.  ERR_ARG: it has none before them. */
+int train_config_operands(struct train_config *c, int n, char **operands, struct err *e);
 
 /* Sets what the map in a YAML file names and no flag has given.  Texts live in a.  The errors of node_load_yaml
  * and opt_set_map. */
@@ -151,8 +156,13 @@ int train_config_keep(struct checkpoint_arg **args, int *n, const struct checkpo
  * given.  ERR_ARG: there is none. */
 int train_config_take_model(struct train_config *c, struct err *e);
 
+/* Those of train_config_data_options, and the seed, become what args say, where no flag gives them; of what names the data (paths,
+ * mock-data) none does where a flag names some, nor, where one says --sft or --no-sft, how documents are told apart.  Texts live in a, or are those of args.  ERR_ARG, ERR_NOMEM. */
+int train_config_take_data(struct train_config *c, const struct checkpoint_arg *args, int n, struct arena *a, struct err *e);
+
 /* Fills in what depends on other settings, and refuses what cannot be run: ERR_ARG or
  * ERR_UNSUPPORTED, naming the flag. */
+int train_config_check_data(struct train_config *c, struct err *e); /* of the data alone */
 int train_config_check(struct train_config *c, struct err *e);
 
 #ifdef __cplusplus

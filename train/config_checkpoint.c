@@ -1,4 +1,4 @@
-/* The model of a run that is told to take its checkpoint's. */
+/* What a run takes of a checkpoint: the model, when it is told to, and an evaluation the data. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,4 +67,25 @@ int train_config_take_model(struct train_config *c, struct err *e)
     checkpoint_close(ck);
     free(opts);
     return opts ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+}
+
+int train_config_take_data(struct train_config *c, const struct checkpoint_arg *args, int n, struct arena *a, struct err *e)
+{
+    const struct opt none[] = {OPT_END};
+    bool named = c->data_path.n || c->part_path[0].n || c->part_path[1].n || c->part_path[2].n || c->mock_data;
+    struct opt *opts = train_config_data_options(c, none);
+    int rc = opts ? 0 : err_set(e, ERR_NOMEM, "out of memory");
+
+    for (int i = 0; rc == 0 && i < n; i++) {
+        const struct opt *o = opt_find(opts, args[i].name);
+        bool names = o && (o->type == OPT_TYPE_LIST || o->value == &c->mock_data || o->value == &c->valid_sets);
+        bool tells = o && (o->value == &c->documents.positions || o->value == &c->documents.attention);
+
+        if (strcmp(args[i].name, "seed") == 0)
+            c->seed = strtoll(args[i].text, NULL, 10);
+        else if (o && !*o->given && !(names && named) && !(tells && given(opts, &c->sft)) && o->value != &c->cache_path)
+            rc = opt_set_text(o, args[i].text, a, e);
+    }
+    free(opts);
+    return rc;
 }

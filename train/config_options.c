@@ -157,6 +157,7 @@
               OPT_NAMES_PREFIX), \
     OPT_FILES(0, "valid-data-path", &(c)->part_path[1], "PREFIX", "data for validation alone", OPT_NAMES_PREFIX), \
     OPT_FILES(0, "test-data-path", &(c)->part_path[2], "PREFIX", "data for the test alone", OPT_NAMES_PREFIX), \
+    OPT_FLAG(0, "multiple-validation-sets", &(c)->valid_sets, "each valid-data-path is a set of its own, no blend"), \
     OPT_STR(0, "split", &(c)->split, "A,B,C", "shares for train, valid and test"), \
     OPT_FOLDER(0, "data-cache-path", &(c)->cache_path, "DIR", "keep the sample order here, as Megatron does"), \
     OPT_FLAG(0, "mock-data", &(c)->mock_data, "random tokens instead of a dataset"), \
@@ -185,7 +186,6 @@
     OPT_INT(0, "eval-interval", &(c)->eval_interval, 0, MAX_N, "steps between evaluations; 0: never"), \
     OPT_INT(0, "eval-iters", &(c)->eval_iters, 0, MAX_N, "global batches of an evaluation; 0: no evaluation"), \
     OPT_INT(0, "log-interval", &(c)->log_interval, 1, MAX_N, "steps between lines on standard output"), \
-    OPT_FLAG(0, "multiple-validation-sets", &(c)->valid_sets, "each valid-data-path is a set of its own, no blend"), \
     OPT_FOLDER(0, "tensorboard-dir", &(c)->tensorboard, "DIR", "write TensorBoard event files here"), \
     OPT_OUT(0, "log-file", &(c)->log_file, "FILE", "append a JSON line a step, and one for the evaluation at the end"), \
     OPT_OUT(0, "trace", &(c)->trace, "FILE", "write a timeline for Chrome's tracing, a file a rank"), \
@@ -218,6 +218,24 @@
     OPT_FLAG(0, "optimizer-cpu-offload", &(c)->offload, "a GPU's optimizer state stays in the host's memory"), \
     OPT_INT(0, "ddp-bucket-size", &(c)->bucket_size, 0, MAX_N, "parameters reduced in one call; 0: 40M, or 1M a rank")
 
+/* Entries own of c, which from now on knows which of them are given, and those of more behind them. */
+static struct opt *join(struct train_config *c, const struct opt *own, size_t n_own, const struct opt *more)
+{
+    size_t n = 1;
+    struct opt *all;
+
+    while (more[n - 1].type != OPT_TYPE_END)
+        n++;
+    all = malloc((n_own + n) * sizeof *all);
+    if (all) {
+        memcpy(all, own, n_own * sizeof *all);
+        memcpy(all + n_own, more, n * sizeof *more);
+        for (size_t i = 0; i < n_own; i++)
+            all[i].given = &c->given[i];
+    }
+    return all;
+}
+
 struct opt *train_config_options(struct train_config *c, const struct opt *more)
 {
     const struct opt own[] = {
@@ -225,19 +243,24 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
         CHECKPOINT_OPTS(c), LOG_OPTS(c), DIVISION_OPTS(c),
     };
     _Static_assert(sizeof own / sizeof *own <= TRAIN_OPTIONS, "room for what was given");
-    size_t n = 1;
-    struct opt *all;
 
-    while (more[n - 1].type != OPT_TYPE_END)
-        n++;
-    all = malloc(sizeof own + n * sizeof *more);
-    if (all) {
-        memcpy(all, own, sizeof own);
-        memcpy(all + sizeof own / sizeof *own, more, n * sizeof *more);
-        for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-            all[i].given = &c->given[i];
-    }
-    return all;
+    return join(c, own, sizeof own / sizeof *own, more);
+}
+
+struct opt *train_config_data_options(struct train_config *c, const struct opt *more)
+{
+    const struct opt own[] = {DATA_OPTS(c)};
+
+    return join(c, own, sizeof own / sizeof *own, more);
+}
+
+int train_config_operands(struct train_config *c, int n, char **operands, struct err *e)
+{
+    if (n > 0 && c->data_path.n == 0)
+        return err_set(e, ERR_ARG, "it takes no operands: '%s'", operands[0]);
+    for (int i = 0; i < n; i++)
+        TRY(opt_list_add(&c->data_path, operands[i], e));
+    return 0;
 }
 
 int train_config_read(struct train_config *c, const char *path, struct arena *a, struct err *e)
@@ -269,7 +292,7 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
     const struct opt none[] = {OPT_END};
     struct opt *opts = train_config_options(c, none);
     struct checkpoint_arg *v;
-    char buf[1024];
+    struct buf text = {0};
     int rc = 0, count = 0;
 
     for (const struct opt *o = opts; o && o->type != OPT_TYPE_END; o++)
@@ -279,16 +302,19 @@ int train_config_args(struct train_config *c, struct arena *a, struct checkpoint
         rc = err_set(e, ERR_NOMEM, "out of memory");
     *n = 0;
     for (const struct opt *o = opts; rc == 0 && o->type != OPT_TYPE_END; o++) {
-        const char *text = opt_text(o, buf, sizeof buf);
-
-        if (!text[0])
+        buf_clear(&text);
+        opt_put_text(&text, o);
+        if (text.n == 0)
             continue;
         v[*n].name = o->name;
         v[*n].division = is_division(c, o->name);
-        v[*n].text = arena_dup(a, span_of(text)).p;
+        v[*n].text = arena_dup(a, buf_span(&text)).p;
         if (!v[(*n)++].text)
             rc = err_set(e, ERR_NOMEM, "out of memory");
     }
+    if (text.failed)
+        rc = err_set(e, ERR_NOMEM, "out of memory");
+    buf_free(&text);
     free(opts);
     *args = v;
     return rc;

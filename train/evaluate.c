@@ -25,14 +25,14 @@ int model_restore(struct model **out, const struct checkpoint *ck, struct device
 }
 
 int evaluate(struct model *m, const struct layout *layout, struct data *d, int split, int64_t first, int64_t n, double *loss,
-             struct err *e)
+             double *tokens, struct err *e)
 {
     struct train_part whole = {.model = m};
     struct passes p;
     int rc = passes_open(&p, layout, &whole, 1, d, e);
 
     if (rc == 0)
-        rc = passes_evaluate(&p, split, first, n, loss, e);
+        rc = passes_evaluate(&p, split, first, n, loss, tokens, e);
     passes_close(&p);
     return rc;
 }

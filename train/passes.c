@@ -1,5 +1,6 @@
 #include "train/passes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -308,7 +309,7 @@ static void weigh(const struct under_way *u, const struct model *m, int64_t k, s
         b->counted = u->counted[k] > 0 ? (int64_t)u->counted[k] : 1;
         b->grad_scale = (float)(1.0 / (double)(u->n / m->b * b->counted));
     } else {
-        b->grad_scale = (float)(1.0 / u->tokens);
+        b->grad_scale = (float)(1 / fmax(u->tokens, 1));
     }
 }
 
@@ -332,7 +333,7 @@ static int count(struct under_way *u, int64_t all, struct err *e)
         TRY(data_parallel_gather(l->world, u->counted, all, e));
     for (int64_t k = 0; k < all; k++)
         sum += u->counted[k];
-    u->tokens = sum > 0 ? sum : 1;
+    u->tokens = sum;
     return 0;
 }
 
@@ -455,7 +456,7 @@ int passes_step(struct passes *p, const struct passes_step *s, double *losses, d
     struct under_way u = step_of(p, s, losses, phase);
 
     TRY(run(&u, e));
-    *tokens = u.tokens;
+    *tokens = fmax(u.tokens, 1);
     return 0;
 }
 
@@ -481,7 +482,7 @@ int passes_look(struct passes *p, const struct passes_rows *rows, struct err *e)
     return rc;
 }
 
-int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, double *loss, struct err *e)
+int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, double *loss, double *tokens, struct err *e)
 {
     int64_t ranks = p->layout ? p->layout->data : 1, each = p->parts->model->b * ranks, share = (n + each - 1) / each;
     double unused[PHASES], sum = 0;
@@ -498,6 +499,7 @@ int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, doubl
     for (int64_t k = 0; rc == 0 && k < share * ranks; k++)
         sum += u.losses[k * p->each];
     free(u.losses);
-    *loss = sum / u.tokens;
+    *tokens = u.tokens;
+    *loss = sum / fmax(u.tokens, 1);
     return rc;
 }

@@ -42,7 +42,7 @@ equal "moments are adapters' alone" "$(tensors tuned '^  exp_avg\.')" 16
 quern checkpoint merge tuned --save merged >/dev/null
 equal "merged there are none" "$(tensors merged lora_A)" 0
 for d in tuned merged; do
-    quern eval --load $d --data-path c_chat_document --part whole --micro-batch-size 4 | sed 's/  perplexity.*//' >$d.loss
+    quern eval --load $d --data-path c_chat_document --sft --part whole --micro-batch-size 4 | sed 's/  perplexity.*//' >$d.loss
 done
 check "merged weights compute the same" awk '{ v[NR] = $2 } END { d = v[1] - v[2]; exit !(d * d < 4e-12) }' tuned.loss merged.loss
 check "a text by adapters" quern generate --load tuned --tokenizer "$S/tokenizer.json" --prompt "The mill" --max-tokens 8 --temperature 0

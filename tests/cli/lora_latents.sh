@@ -29,7 +29,7 @@ same "out and in again" {adapter,twice}/iter_0000000/model.safetensors
 has "with the modules of all layers" again/adapter_config.json '"mlp.gate_proj","mlp.up_proj","shared_experts.gate_proj"'
 check "merged" quern checkpoint merge tuned --save merged
 for d in tuned merged; do
-    quern eval --load $d --data-path data --part whole --micro-batch-size 4 | sed 's/  perplexity.*//' >$d.loss
+    quern eval --load $d --data-path data --sft --packing-strategy none --part whole --micro-batch-size 4 | sed 's/  perplexity.*//' >$d.loss
 done
 check "merged weights compute the same" awk '{ v[NR] = $2 } END { d = v[1] - v[2]; exit !(d * d < 4e-12) }' tuned.loss merged.loss
 quern generate --load tuned --prompt-ids 3,9,4 --max-tokens 12 --temperature 0 >text1 2>/dev/null

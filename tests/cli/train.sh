@@ -208,6 +208,38 @@ has "eval on everything counts its tokens" out "tokens 1984"
 status "eval on some" 0 quern-eval --load a --part train --eval-iters 3 --micro-batch-size 2 --bf16
 has "eval on some counts its tokens" out "tokens 96"
 status "eval without a checkpoint" 2 quern-eval
+
+# Of any data it gives the losses of the run's end: the test's is of its first samples, as many as the run took.
+test_loss() { # NAME, settings of the data...
+    local name=$1
+    shift
+    rm -rf own
+    status "$name: a run" 0 train --train-iters 4 --log-file own.jsonl --save own "$@"
+    status "$name: eval" 0 quern-eval --load own --part test --eval-iters 2
+    equal "$name: its loss" "$(sed -nE 's/^loss ([0-9.]+) .*/\1/p' out)" \
+        "$(tail -n 1 own.jsonl | sed -nE 's/.*"test_loss":([0-9.]+).*/\1/p' | awk '{ printf "%.6f", $1 }')"
+    rm -f own.jsonl
+}
+test_loss "documents" --data-path data --eod-id 54 --reset-position-ids --reset-attention-mask --eod-mask-loss
+[ "$(sed -nE 's/.* tokens ([0-9]+) .*/\1/p' out)" -lt 128 ] # 2 * 4 samples of 16
+equal "and counts the tokens that have one" $? 0
+status "documents as the command line says" 0 quern-eval --load own --part test --eval-iters 2 --no-eod-mask-loss
+has "of which each has a loss then" out "tokens 128 "
+test_loss "a blend" --data-path 0.3 data 0.7 data
+status "which has no end" 2 quern-eval --load own
+has "as is said" err "--eval-iters 0: a blend by weight has no epoch"
+cp data.idx da,ta.idx && cp data.bin da,ta.bin
+test_loss "data for each part" --split 969,30,1 --train-data-path data --valid-data-path data --valid-data-path da,ta \
+    --test-data-path da,ta --multiple-validation-sets
+status "two validation sets" 0 quern-eval --load own
+equal "have a line each" "$(sed -nE 's/.* data ([a-z,]+)$/\1/p' out | paste -sd ' ')" "data da,ta"
+status "the whole of parts" 2 quern-eval --load own --part whole
+status "other data than the run's" 0 quern-eval --load own --part whole data --data-path 1000 --eval-iters 2
+test_loss "made-up data" --mock-data
+status "which has no end either" 2 quern-eval --load own
+has "as is said" err "--mock-data has no end"
+test_loss "whole documents" --data-path data --sft --packing-strategy none
+status "an operand that follows no data" 2 quern-eval --load own data
 status "a log that cannot be written" 3 train --mock-data --train-iters 1 --log-file nowhere/log.jsonl
 
 # Plans.

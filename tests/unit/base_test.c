@@ -151,7 +151,8 @@ static void options_parse_every_type(void **s)
     char *argv[] = {"t", "in1", "--no-flag", "-sabc", "--num=-5", "--size", "3M", "--x", "0.5",
                     "-l", "a", "--word", "blue", "-l", "b", "-", "--", "--in2"};
     struct err e;
-    char buf[64], twice[OPT_TWICE];
+    struct buf text = {0};
+    char twice[OPT_TWICE];
 
     (void)s;
     opts[1].given = &given;
@@ -169,11 +170,47 @@ static void options_parse_every_type(void **s)
     assert_int_equal(word, 2);
     assert_int_equal(list.n, 2);
     assert_string_equal(list.v[1], "b");
-    assert_string_equal(opt_text(&opts[3], buf, sizeof buf), "3M");
-    assert_string_equal(opt_text(&opts[5], buf, sizeof buf), "blue");
+    assert_int_equal(opt_put_text(&text, &opts[3]), 0);
+    assert_int_equal(opt_put_text(&text, &opts[5]), 0);
+    assert_string_equal(text.p, "3Mblue");
+    buf_free(&text);
     assert_int_equal(opt_set(opts, "num", "7", &e), 0);
     assert_int_equal(n, 7);
     opt_list_free(&list);
+}
+
+/* A list as text is the same list again: with commas and backslashes in its words, an empty word, and far longer than a line. */
+static void options_that_are_lists_go_there_and_back(void **s)
+{
+    struct opt_list list = {0}, again = {0};
+    const struct opt there[] = {OPT_LIST('l', "list", &list, "L", "h"), OPT_END};
+    const struct opt back[] = {OPT_LIST('l', "list", &again, "L", "h"), OPT_END};
+    struct buf text = {0};
+    struct arena a = {0};
+    char many[1000][16];
+    struct err e;
+
+    (void)s;
+    assert_int_equal(opt_put_text(&text, there), 0);
+    assert_int_equal(text.n, 0);
+    assert_int_equal(opt_set_text(back, "", &a, &e), 0);
+    assert_int_equal(again.n, 0);
+    assert_int_equal(opt_list_add(&list, "a,b\\", &e), 0);
+    assert_int_equal(opt_list_add(&list, "", &e), 0);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(many[i], sizeof many[i], "shard_%d", i);
+        assert_int_equal(opt_list_add(&list, many[i], &e), 0);
+    }
+    assert_int_equal(opt_put_text(&text, there), 0);
+    assert_int_equal(strncmp(text.p, "a\\,b\\\\,,shard_0,shard_1,", 24), 0);
+    assert_int_equal(opt_set_text(back, text.p, &a, &e), 0);
+    assert_int_equal(again.n, list.n);
+    for (int i = 0; i < list.n; i++)
+        assert_string_equal(again.v[i], list.v[i]);
+    opt_list_free(&list);
+    opt_list_free(&again);
+    buf_free(&text);
+    arena_free(&a);
 }
 
 /* A string that another one took the place of is told; the same again, and numbers, are not. */
@@ -463,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_shortage_is_remembered_and_is_no_other_error),
         cmocka_unit_test(arena_gives_aligned_pieces_within_its_cap),
         cmocka_unit_test(options_parse_every_type),
+        cmocka_unit_test(options_that_are_lists_go_there_and_back),
         cmocka_unit_test(options_tell_a_string_that_was_lost),
         cmocka_unit_test(options_refuse_nonsense_by_name),
         cmocka_unit_test(mt19937_draws_what_numpy_draws),

@@ -750,16 +750,17 @@ static void evaluation_takes_a_last_batch_that_is_not_full(void **state)
     int64_t wanted[GPT_SPLITS] = {0, 5, 0};
     struct train_config c;
     struct data *d;
-    double sum = 0, loss;
+    double sum = 0, loss, tokens;
 
     (void)state;
     config(&c, (const char *const[]){NULL});
     assert_int_equal(data_open(&d, &c, wanted, &e), 0);
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(evaluate(one, NULL, d, GPT_VALID, i, 1, &loss, &e), 0);
+        assert_int_equal(evaluate(one, NULL, d, GPT_VALID, i, 1, &loss, &tokens, &e), 0);
         sum += loss;
     }
-    assert_int_equal(evaluate(two, NULL, d, GPT_VALID, 0, 5, &loss, &e), 0);
+    assert_int_equal(evaluate(two, NULL, d, GPT_VALID, 0, 5, &loss, &tokens, &e), 0);
+    assert_true(tokens == 5 * 16);
     assert_true(fabs(loss - sum / 5) < 1e-6);
     data_close(d);
     train_config_free(&c);
