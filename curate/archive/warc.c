@@ -185,18 +185,26 @@ static int need(struct warc *w, uint64_t at, size_t n, struct err *e)
 
 /* ---- where records begin ---- */
 
-static bool begins(const struct warc *w, uint64_t at)
+/* What begins there; WARC_NONE: no record of the stream's kind, or of either while that is not known. */
+static enum warc_kind kind_at(const struct warc *w, uint64_t at)
 {
     const char *p = ptr(w, at);
     size_t n = (size_t)(end_of(w) - at);
 
-    return w->kind == WARC_ARC ? warc_arc_begins(p, n) : warc_begins(p, n);
+    if (w->kind != WARC_ARC && warc_begins(p, n))
+        return WARC_WARC;
+    return w->kind != WARC_WARC && warc_arc_begins(p, n) ? WARC_ARC : WARC_NONE;
+}
+
+static bool begins(const struct warc *w, uint64_t at)
+{
+    return kind_at(w, at) != WARC_NONE;
 }
 
 /* How far from the window's end a beginning may lie unseen. */
 static size_t lookahead(const struct warc *w)
 {
-    return w->kind == WARC_ARC ? WARC_HEADER_MAX : 24;
+    return w->kind == WARC_WARC ? 24 : WARC_HEADER_MAX;
 }
 
 static const char *after(const char *p)
@@ -204,15 +212,13 @@ static const char *after(const char *p)
     return p ? p + 1 : NULL;
 }
 
-/* The first place at or after `from`, in the window and before `to`, where a record
- * can begin, or `to`. */
-static uint64_t find_begin(const struct warc *w, uint64_t from, uint64_t to)
+static uint64_t find_kind(const struct warc *w, enum warc_kind kind, uint64_t from, uint64_t to)
 {
     while (from < to) {
         const char *p = ptr(w, from), *q;
         size_t n = (size_t)(to - from);
 
-        if (w->kind == WARC_ARC)
+        if (kind == WARC_ARC)
             q = from == w->base || p[-1] == '\n' ? p : after(memchr(p, '\n', n));
         else
             q = memmem(p, (size_t)(end_of(w) - from), "WARC/", 5);
@@ -224,6 +230,15 @@ static uint64_t find_begin(const struct warc *w, uint64_t from, uint64_t to)
         from++;
     }
     return to;
+}
+
+/* The first place at or after `from`, in the window and before `to`, where a record
+ * can begin, or `to`. */
+static uint64_t find_begin(const struct warc *w, uint64_t from, uint64_t to)
+{
+    if (w->kind != WARC_ARC)
+        to = find_kind(w, WARC_WARC, from, to);
+    return w->kind == WARC_WARC ? to : find_kind(w, WARC_ARC, from, to);
 }
 
 /* Moves w->at to the next record, or to the end or the damage before it. */
@@ -509,6 +524,7 @@ static int take_record(struct warc *w, struct warc_record *r, struct err *e)
 {
     size_t n;
 
+    w->kind = kind_at(w, w->at);
     w->keep = w->at;
     r->offset = w->at;
     TRY(header_length(w, &n, e));
@@ -532,7 +548,6 @@ static int take_record(struct warc *w, struct warc_record *r, struct err *e)
         warc_parse_arc_header(&w->header, r);
     else
         warc_parse_header(&w->header, r, &w->lf_only);
-    w->first_done = true;
     return take_block(w, r, w->at + n, e);
 }
 
@@ -593,8 +608,6 @@ int warc_next(struct warc *w, struct warc_record *r, struct err *e)
     *r = (struct warc_record){.length = -1};
     if (!w->first_done) {
         TRY(warc_kind(w, e));
-        if (w->kind == WARC_NONE)
-            w->kind = WARC_WARC;
         w->first_done = true;
     }
     for (;;) {
@@ -609,7 +622,7 @@ int warc_next(struct warc *w, struct warc_record *r, struct err *e)
                 return pass_fault(w, w->at, NULL, e);
             return 0;
         }
-        TRY(need(w, w->at, w->kind == WARC_ARC ? WARC_HEADER_MAX : 24, e));
+        TRY(need(w, w->at, lookahead(w), e));
         if (begins(w, w->at))
             return take_record(w, r, e);
         r->member = member_of(w, w->at);

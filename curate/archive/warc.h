@@ -49,8 +49,8 @@ void warc_close(struct warc *w);
  * its first one. */
 void warc_begin_within(struct warc *w);
 
-/* What the stream is, by its first bytes.  WARC_NONE is read as WARC: all that comes
- * before the first record is reported.  Negative: the stream cannot be read. */
+/* What the stream is, by its first bytes.  WARC_NONE is read too: its first record decides, and all that
+ * comes before that is reported.  Negative: the stream cannot be read. */
 int warc_kind(struct warc *w, struct err *e);
 
 /* What stands at the start, before the first warc_next: 64 KiB unless there is less. */

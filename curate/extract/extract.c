@@ -272,6 +272,17 @@ int extract_item_within(struct extract_item *it, const struct extract_format *fo
     return err_set(e, ERR_NOMEM, "out of memory for a document");
 }
 
+/* Whether a file whose first member is damaged may be an archive all the same: those have many. */
+static bool is_damaged_archive(const struct extract *x)
+{
+    enum file_codec codec = file_codec(x->in);
+    struct span all;
+    struct err e;
+
+    return x->input.named && (codec == FILE_GZIP || codec == FILE_ZSTD) && !extract_is_other(x->input.start) &&
+           warc_read_whole(x->input.stream, x->input.start.n, &all, &e) == ERR_FORMAT;
+}
+
 /* Decides what the open file is and begins to read it: 1; 0: it is of no interest. */
 static int begin_file(struct extract *x, const struct walk_file *f, struct err *e)
 {
@@ -281,6 +292,8 @@ static int begin_file(struct extract *x, const struct walk_file *f, struct err *
     x->input.path = f->path;
     x->input.named = f->named;
     TRY(extract_recognise(&x->input, &format, e));
+    if (!format && is_damaged_archive(x))
+        format = &extract_warc;
     if (format) {
         TRY(format->open(&x->input, &x->reader, e));
         extract_count_file(&x->counts, format);

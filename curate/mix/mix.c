@@ -530,6 +530,8 @@ static int run(struct mix *m, struct err *e)
     if (m->count_first)
         TRY(count_sources(m, e));
     TRY(place_sources(m, e));
+    if (m->docs_in == 0 && m->bad)
+        return err_set(e, ERR_FORMAT, "none of %" PRIu64 " records is a document: nothing is written", m->bad);
     if (m->repeat.field && !m->known && m->docs_in)
         log_msg(LOG_WARN, "no document has \"%s\": none is repeated by it", m->repeat.field);
     mix_out_expect(m->out, m->placed);

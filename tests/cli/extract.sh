@@ -124,6 +124,25 @@ has 'file, offset and reason' err "'bad.warc' at byte $at: Content-Length is mis
 head -c 400 a.warc.gz >cut.warc.gz
 status 'a truncated member' 1 quern extract cut.warc.gz
 has 'is named' err "'cut.warc.gz': gzip member at offset 0 is cut short"
+# of an archive whose first member is damaged the others are read, whatever its name and its kind
+arc_page() {
+    printf 'http://h/%s 1.2.3.4 20080430204826 text/html %d\n%s\n' "$1" ${#2} "$2" | gzip -n
+}
+version=$'1 0 InternetArchive\nURL IP-address Archive-date Content-type Archive-length\n'
+{ printf 'filedesc://x.arc 0.0.0.0 20080430204825 text/plain %d\n%s\n' ${#version} "$version" | gzip -n
+  arc_page 1 "<p>$words"; arc_page 2 "<p>$words"; } >first.arc.gz
+cp members.warc.gz first.warc.gz
+for kind in warc arc; do
+    cp first.$kind.gz first
+    want=$(quern extract -q first | tail -n 2 | grep -o '"url":"[^"]*"')
+    printf '\377' | dd of=first bs=1 seek=12 conv=notrunc 2>dd.log
+    status "a damaged first member, $kind" 1 quern extract first
+    has 'is named' err "'first': damaged gzip member at offset 0"
+    equal 'and the others are read' "$(tail -n 2 out | grep -o '"url":"[^"]*"')" "$want"
+    # shellcheck disable=SC2002
+    cat first | quern extract -q 2>err >out
+    equal 'from a pipe too' "$(tail -n 2 out | grep -o '"url":"[^"]*"')" "$want"
+done
 printf 'nothing of the kind' >x.warc
 status 'a .warc that is none' 1 quern extract x.warc
 has 'is named' err "'x.warc' at byte 0: 19 bytes that belong to no record"

@@ -152,6 +152,12 @@ same "as if nothing had been" k.jsonl want.big
 status "bad records" 1 quern-mix bad.jsonl
 equal "are skipped" "$(wc -l <out)" 3
 has "and named" err "'bad.jsonl' at byte 114: no \"text\" in the document; skipped"
+for order in shuffle input; do
+    echo '{"body":"a"}' >none.jsonl
+    status "no document at all, --order $order" 3 quern-mix --order $order none.jsonl -o never.jsonl
+    has "is said" err 'none of 1 records is a document: nothing is written'
+    absent "and nothing is published" never.jsonl
+done
 status "weights on standard input" 2 quern-mix -b 5 -
 quern-mix -q <(cat c.jsonl) >got
 quern-mix -q c.jsonl >want
