@@ -28,14 +28,16 @@ static struct mix_source *add_source(struct mix_sources *s, struct err *e)
 
 static int add_file(struct mix_sources *s, struct mix_source *to, struct span name, struct err *e)
 {
-    char **files = arena_calloc(&s->bytes, (size_t)to->n_files + 1, sizeof *files);
+    size_t n = (size_t)to->n_files;
+    bool full = (n & (n - 1)) == 0; /* there is room for a power of two */
+    char **files = full ? arena_calloc(&s->bytes, n ? 2 * n : 1, sizeof *files) : to->files;
     struct span copy = arena_dup(&s->bytes, name);
     union { const char *in; char *out; } u = {copy.p};
 
     if (!files || !copy.p)
         return err_set(e, ERR_NOMEM, "out of memory for the sources");
-    if (to->n_files)
-        memcpy(files, to->files, (size_t)to->n_files * sizeof *files);
+    if (full && n)
+        memcpy(files, to->files, n * sizeof *files);
     files[to->n_files++] = u.out;
     to->files = files;
     if (!to->name.p)
@@ -48,8 +50,8 @@ static int check_weight(double w, const char *where, int line, struct err *e)
     if (w > 0 && w <= 1e9)
         return 0;
     if (!line)
-        return err_set(e, ERR_ARG, "'%s': a weight is a number above 0", where);
-    return err_set(e, ERR_FORMAT, "'%s' line %d: a weight is a number above 0", where, line);
+        return err_set(e, ERR_ARG, "'%s': a weight is a number above 0, at most 1e9", where);
+    return err_set(e, ERR_FORMAT, "'%s' line %d: a weight is a number above 0, at most 1e9", where, line);
 }
 
 /* "0.7:web.jsonl.zst" */

@@ -152,6 +152,10 @@ same "as if nothing had been" k.jsonl want.big
 status "bad records" 1 quern-mix bad.jsonl
 equal "are skipped" "$(wc -l <out)" 3
 has "and named" err "'bad.jsonl' at byte 114: no \"text\" in the document; skipped"
+echo '{"id":"a","text":"x"}' >small.jsonl
+mapfile -t names < <(yes small.jsonl | head -n 20000)
+instrumented || status "20,000 files" 0 bash -c 'ulimit -v 800000; exec "$@"' x quern-mix -q -j 2 "${names[@]}"
+instrumented || equal "are a source" "$(wc -l <out)" 20000
 for order in shuffle input; do
     echo '{"body":"a"}' >none.jsonl
     status "no document at all, --order $order" 3 quern-mix --order $order none.jsonl -o never.jsonl
