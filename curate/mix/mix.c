@@ -352,7 +352,7 @@ static int check_room(const struct room *r, struct err *e)
 /* Refuses what the disk has no room for: the output, and beside it what does not fit into memory. */
 static int check_space(const struct mix *m, double lines, struct err *e)
 {
-    const char *name = m->c->output, *slash = name ? strrchr(name, '/') : NULL, *end = name ? strrchr(name, '.') : NULL;
+    const char *name = m->c->output, *slash = name ? strrchr(name, '/') : NULL;
     struct room out = {.free = -1}, tmp = {.free = -1};
     char folder[4096];
     struct stat st;
@@ -361,7 +361,7 @@ static int check_space(const struct mix *m, double lines, struct err *e)
         tmp = room_in(spill_folder(m->c->tmp), lines - (double)m->c->memory, m->c->compress_tmp);
     if (name && strcmp(name, "-") != 0 && (stat(name, &st) < 0 || S_ISREG(st.st_mode))) {
         snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - name) + 1 : 1, slash ? name : ".");
-        out = room_in(folder, lines, end && (strcmp(end, ".gz") == 0 || strcmp(end, ".zst") == 0));
+        out = room_in(folder, lines, file_codec_by_name(name) != FILE_PLAIN);
     }
     if (out.free >= 0 && tmp.free >= 0 && out.device == tmp.device)
         out.wanted += tmp.wanted;

@@ -95,6 +95,11 @@ equal "but taken" "$(wc -l <ten.jsonl)" 3000
 status "what the disk has no room for is refused" 3 quern-mix -b 4e13 --max-epochs 1e6 big.jsonl -o never.jsonl
 has "with both sizes" err "are to be written into '.', where"
 absent "before a byte is written" never.jsonl .never.jsonl.part
+for name in never.jsonl.zst never.parquet; do
+    status "$name too" 3 quern-mix -b 4e13 --max-epochs 1e6 big.jsonl -o $name
+    grep -o 'at least [0-9]* MB' err >$name.wants
+done
+same "Parquet is compressed as zstd is" never.jsonl.zst.wants never.parquet.wants
 status "documents" 0 quern-mix -q -b 101 -u documents -s 1:a.jsonl -s 1:c.jsonl --stats stats.json
 equal "are counted" "$(taken taken_documents)" "50 50 "
 status "tokens of a field" 0 quern-mix -q -b 300 -u tokens --tokens-field n a.jsonl --stats stats.json
