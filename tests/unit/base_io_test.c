@@ -462,6 +462,10 @@ static void zstd_dictionary_is_taken_from_the_first_frame(void **s)
         buf_free(&stored);
     }
     assert_int_not_equal(read_mem(&frame, &got, &e), 0); /* without it: not these bytes */
+    buf_clear(&frame); /* "a", stored, by dictionary 7 */
+    buf_put(&frame, "\x28\xB5\x2F\xFD\x21\x07\x01\x09\0\0a", 11);
+    assert_int_equal(read_mem(&frame, &got, &e), ERR_UNSUPPORTED);
+    assert_string_equal(e.msg, "'mem': zstd frame at offset 0 was written with a dictionary that is not in the file");
     buf_free(&dict);
     buf_free(&b);
     buf_free(&frame);
