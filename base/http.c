@@ -141,7 +141,8 @@ struct http {
     double timeout, heard; /* heard: when the last byte came, or waiting began */
     bool any;             /* a server has answered */
     bool beyond;          /* and said that the offset lies behind the object's end */
-    int tries;            /* since a byte came */
+    int tries;            /* since a byte came that was to come next */
+    double waited;        /* between these: seconds */
     struct err why;       /* what cannot be tried again; code 0: nothing */
 };
 
@@ -313,8 +314,10 @@ static size_t on_bytes(char *p, size_t one, size_t n, void *arg)
     memcpy(h->bytes + h->n, p + drop, n - drop);
     h->n += n - drop;
     h->heard = log_seconds();
-    if (n > drop)
+    if (n > drop) {
         h->tries = 0;
+        h->waited = 0;
+    }
     return n;
 }
 
@@ -456,6 +459,8 @@ static void wait_for_next(struct http *h)
     if (h->answered)
         curl.easy_getinfo(h->easy, CURLINFO_RETRY_AFTER, &after);
     left = h->heard + patience - log_seconds();
+    if (left > patience - h->waited) /* what was heard were bytes passed over */
+        left = patience - h->waited;
     if (after > 0 && (double)after > left)
         fail(h, "%s, and asks to come again after %" PRId64 " seconds", what, (int64_t)after);
     else if (wait > left)
@@ -463,6 +468,7 @@ static void wait_for_next(struct http *h)
     if (h->why.code)
         return;
     wait = (double)after > wait ? (double)after : wait;
+    h->waited += wait;
     log_msg(LOG_DEBUG, "'%s' at offset %" PRIu64 ": %s; trying again in %g seconds", h->name, h->at, what, wait);
     nanosleep(&(struct timespec){(time_t)wait, (long)((wait - (double)(time_t)wait) * 1e9)}, NULL);
 }
@@ -537,6 +543,7 @@ static void forget(struct http *h)
     h->sum = NULL;
     h->dated = h->known = h->any = h->beyond = false;
     h->tries = 0;
+    h->waited = 0;
     h->why.code = 0;
     h->size = UINT64_MAX;
 }

@@ -9,6 +9,7 @@
  *   dated      as cut, with Last-Modified and no ETag
  *   bare       as cut, with neither
  *   norange    the first connection is cut after N bytes; ranges are not known
+ *   stuck      N bytes a connection, always the first ones: ranges are not known
  *   lies       as cut; a range begins a byte later than the one asked for
  *   changes    as cut; each answer has another ETag
  *   grows      as cut; each answer tells another length
@@ -128,11 +129,16 @@ static int more_lines(const struct request *q, const char *ending, char *head, i
     return n;
 }
 
+static bool knows_ranges(const struct request *q)
+{
+    return !is(q, "norange") && !is(q, "stuck");
+}
+
 /* The head of an answer that has the bytes asked for, and what tells the file's state. */
 static void put_head(const struct request *q)
 {
     char head[1024];
-    bool partial = q->ranged && !is(q, "norange");
+    bool partial = q->ranged && knows_ranges(q);
     long long grown = q->size + (is(q, "grows") ? q->before : 0);
     int n = snprintf(head, sizeof head, "HTTP/1.1 %s\r\nAccept-Ranges: bytes\r\n", partial ? "206 Partial Content" : "200 OK");
 
@@ -203,7 +209,7 @@ static bool give(struct request *q)
     }
     q->size = q->to = st.st_size;
     q->ranged = range != NULL;
-    if (range && !is(q, "norange")) {
+    if (range && knows_ranges(q)) {
         long long last = -1;
         sscanf(range, "\r\n%*[Rr]ange: bytes=%lld-%lld", &q->from, &last);
         q->to = last >= 0 && last < q->size ? last + 1 : q->size;

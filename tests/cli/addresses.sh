@@ -67,6 +67,8 @@ wrong lies/30000 3 "at offset 30000: the server answers with another range than 
 wrong status/404 3 "at offset 0: the server answers 404 (not found)"
 wrong status/403 3 'the server answers 403 (no access)'
 wrong status/500 3 'the server answers 500; tried '
+wrong stuck/30000 3 'at offset 30000: transfer closed with '
+has 'the same bytes again are no progress' err 'tried 4 times in 0.7 seconds'
 wrong never/0 3 'the server answers 429, and asks to come again after 3600 seconds'
 wrong silent/0 3 'no byte came for 0.3 seconds; tried '
 wrong redirect/6 3 'redirects'
