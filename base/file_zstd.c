@@ -26,8 +26,8 @@ static int zstd_broken(struct file_in *f, const char *what, size_t r)
     if (ZSTD_getErrorCode(r) == ZSTD_error_memory_allocation)
         return file_in_broken(f, ERR_NOMEM, "out of memory");
     if (ZSTD_getErrorCode(r) == ZSTD_error_dictionary_wrong)
-        return file_in_broken(f, ERR_UNSUPPORTED,
-                              "zstd frame at offset %" PRIu64 " was written with a dictionary that is not in the file", f->member);
+        return file_in_broken(f, ERR_UNSUPPORTED, "zstd frame at offset %" PRIu64 " was written with a dictionary that is not in "
+                                                  "the file", f->member);
     return file_in_broken(f, ERR_FORMAT, "%s at offset %" PRIu64 ": %s", what, f->member, ZSTD_getErrorName(r));
 }
 
