@@ -1,95 +1,64 @@
 #include "tokenize/added.h"
 
-#include <stdlib.h>
-
 #include "base/utf8.h"
 #include "tokenize/hf_table.h"
 #include "tokenize/ucd.h"
 
-int added_add(struct added *a, const struct added_token *token, struct err *e)
-{
-    struct added_set *s = token->normalized ? &a->normalized : &a->raw;
-    struct added_token *v = realloc(s->v, (s->n + 1) * sizeof *v);
-    char *copy = malloc(token->text.n + 1);
+struct id_key {
+    char p[4];
+};
 
-    if (v)
-        s->v = v;
-    if (!v || !copy) {
-        free(copy);
-        return err_set(e, ERR_NOMEM, "out of memory for added tokens");
-    }
-    memcpy(copy, token->text.p, token->text.n);
-    copy[token->text.n] = '\0';
-    v[s->n] = *token;
-    v[s->n].order = s->n;
-    v[s->n++].text.p = copy;
-    return 0;
+static struct id_key id_key(uint32_t id)
+{
+    return (struct id_key){{(char)(id >> 24), (char)(id >> 16), (char)(id >> 8), (char)id}};
 }
 
-/* By first byte, then the longest first. */
-static int compare(const void *x, const void *y)
+static const struct added_token *token_of(const struct added *a, int32_t place)
 {
-    const struct added_token *a = x, *b = y;
-    int fa = (unsigned char)a->text.p[0], fb = (unsigned char)b->text.p[0];
-
-    if (fa != fb)
-        return fa - fb;
-    if (a->text.n != b->text.n)
-        return a->text.n < b->text.n ? 1 : -1;
-    return a->order < b->order ? -1 : a->order > b->order;
+    return place == TRIE_NONE ? NULL : (const struct added_token *)(const void *)a->list.p + place;
 }
 
 /* Notes that a token may begin with these two bytes. */
-static void note(struct added_set *s, unsigned b, unsigned c, unsigned group)
+static void note(struct added_set *s, unsigned b, unsigned c)
 {
     const unsigned byte[2] = {b, c};
 
     s->next[b / 8][c] |= (uint8_t)(1 << b % 8);
     for (int k = 0; k < 2; k++) {
-        s->low[k][byte[k] & 15] |= (uint8_t)(1 << group);
-        s->high[k][byte[k] >> 4] |= (uint8_t)(1 << group);
+        s->low[k][byte[k] & 15] |= s->group[b];
+        s->high[k][byte[k] >> 4] |= s->group[b];
     }
 }
 
-static void finish(struct added_set *s)
+static int add_text(struct added_set *s, struct span text, int32_t place, struct err *e)
 {
-    uint32_t at = 0;
-    unsigned firsts = 0;
+    unsigned b = (unsigned char)text.p[0];
 
-    if (s->n)
-        qsort(s->v, s->n, sizeof *s->v, compare);
-    s->specials_only = true;
-    for (int b = 0; b < 256; b++) {
-        s->by_first[b] = at;
-        for (; at < s->n && (unsigned char)s->v[at].text.p[0] == b; at++) {
-            struct span text = s->v[at].text;
-            s->specials_only &= s->v[at].special;
-            /* A token of one byte goes with any byte behind it. */
-            for (unsigned c = text.n > 1 ? (unsigned char)text.p[1] : 0; c < 256; c += text.n > 1 ? 256 : 1)
-                note(s, (unsigned)b, c, firsts % 8);
-        }
-        firsts += at > s->by_first[b];
+    if (trie_find(&s->texts, text.p, text.n) != TRIE_NONE)
+        return 0;
+    if (!s->group[b]) {
+        s->group[b] = (uint8_t)(1 << s->firsts);
+        s->firsts = (s->firsts + 1) % 8;
     }
-    s->by_first[256] = at;
+    /* A token of one byte goes with any byte behind it. */
+    for (unsigned c = text.n > 1 ? (unsigned char)text.p[1] : 0; c < 256; c += text.n > 1 ? 256 : 1)
+        note(s, b, c);
+    return trie_add(&s->texts, text, place, e);
 }
 
-void added_finish(struct added *a)
+int added_add(struct added *a, const struct added_token *token, struct err *e)
 {
-    finish(&a->raw);
-    finish(&a->normalized);
-}
+    int32_t place = (int32_t)(a->list.n / sizeof *token);
+    const struct added_token *same = added_get(a, token->id);
+    struct id_key key = id_key(token->id);
+    struct added_token copy = *token;
 
-/* The longest token at p, or NULL. */
-static const struct added_token *token_at(const struct added_set *s, const char *p, size_t left)
-{
-    unsigned char b = (unsigned char)*p;
-
-    if (left > 1 && !(s->next[b / 8][(unsigned char)p[1]] >> b % 8 & 1))
-        return NULL;
-    for (uint32_t i = s->by_first[b]; i < s->by_first[b + 1]; i++)
-        if (s->v[i].text.n <= left && memcmp(s->v[i].text.p, p, s->v[i].text.n) == 0)
-            return &s->v[i];
-    return NULL;
+    if (!same || (same->normalized && !token->normalized))
+        TRY(trie_add(&a->ids, (struct span){key.p, sizeof key.p}, place, e));
+    copy.text = arena_dup(&a->texts, token->text);
+    if (!copy.text.p || buf_put(&a->list, &copy, sizeof copy) < 0)
+        return err_set(e, ERR_NOMEM, "out of memory for added tokens");
+    return add_text(&a->set[token->normalized], copy.text, place, e);
 }
 
 size_t added_skip_space(struct span text, size_t at)
@@ -141,64 +110,62 @@ size_t added_candidate_slow(const struct added_set *s, struct span text, size_t 
 {
     for (; at < text.n; at++) {
         unsigned b = (unsigned char)text.p[at];
-        if (at + 1 < text.n ? s->next[b / 8][(unsigned char)text.p[at + 1]] >> b % 8 & 1 : s->by_first[b] < s->by_first[b + 1])
+        if (at + 1 < text.n ? s->next[b / 8][(unsigned char)text.p[at + 1]] >> b % 8 & 1 : s->group[b])
             break;
     }
     return at < text.n ? at : text.n;
 }
 
-bool added_find(const struct added_set *s, struct span text, size_t from, size_t from_text, struct added_match *m)
+bool added_find(const struct added *a, bool normalized, struct span text, size_t from, size_t from_text,
+                struct added_match *m)
 {
+    const struct added_set *s = &a->set[normalized];
     const struct added_token *t = NULL;
-    size_t at = from;
+    size_t at = from, n = 0;
 
+    if (trie_is_empty(&s->texts))
+        return false;
     for (;; at++) {
         at = ISA_PICK(added_candidate)(s, text, at);
         if (at >= text.n)
             return false;
-        if (!(t = token_at(s, text.p + at, text.n - at)))
+        if (!(t = token_of(a, trie_longest(&s->texts, text.p + at, text.n - at, &n))))
             continue;
-        if (!t->single_word || is_single(text, at, at + t->text.n))
+        if (!t->single_word || is_single(text, at, at + n))
             break;
-        at += t->text.n - 1;
+        at += n - 1;
     }
     m->token = t;
     m->begin = t->lstrip ? from_text < at ? added_skip_space_back(text, at, from_text) : from_text : at;
-    m->next = at + t->text.n;
+    m->next = at + n;
     m->end = t->rstrip ? added_skip_space(text, m->next) : m->next;
     return true;
 }
 
 const struct added_token *added_get(const struct added *a, uint32_t id)
 {
-    const struct added_set *sets[] = {&a->raw, &a->normalized};
+    struct id_key key = id_key(id);
 
-    for (int k = 0; k < 2; k++)
-        for (uint32_t i = 0; i < sets[k]->n; i++)
-            if (sets[k]->v[i].id == id)
-                return &sets[k]->v[i];
-    return NULL;
+    return token_of(a, trie_find(&a->ids, key.p, sizeof key.p));
 }
 
 const struct added_token *added_special(const struct added *a, struct span text)
 {
-    const struct added_set *sets[] = {&a->raw, &a->normalized};
+    const struct added_token *found = NULL;
+    size_t n;
 
-    for (int k = 0; k < 2; k++)
-        for (uint32_t i = 0; i < sets[k]->n; i++)
-            if (sets[k]->v[i].special && span_eq(sets[k]->v[i].text, text))
-                return &sets[k]->v[i];
-    return NULL;
+    for (const struct added_token *t = added_list(a, &n), *end = t + n; t < end; t++)
+        if (t->special && span_eq(t->text, text) && (!found || found->normalized > t->normalized))
+            found = t;
+    return found;
 }
 
 void added_free(struct added *a)
 {
-    struct added_set *sets[] = {&a->raw, &a->normalized};
-
-    for (int k = 0; k < 2; k++) {
-        for (uint32_t i = 0; i < sets[k]->n; i++)
-            free((void *)(uintptr_t)sets[k]->v[i].text.p);
-        free(sets[k]->v);
-    }
+    for (int k = 0; k < 2; k++)
+        trie_free(&a->set[k].texts);
+    trie_free(&a->ids);
+    buf_free(&a->list);
+    arena_free(&a->texts);
     memset(a, 0, sizeof *a);
 }

@@ -499,7 +499,6 @@ static int put_token(struct buf *out, uint32_t id, int width, struct err *e)
 static int encode_stage(struct encoder *enc, int stage, struct span text, int flags, int width, struct buf *out,
                         struct err *e)
 {
-    const struct added_set *set = stage == 0 ? &enc->t->added.raw : &enc->t->added.normalized;
     struct added_match m = {0};
     size_t done = 0;
 
@@ -509,7 +508,7 @@ static int encode_stage(struct encoder *enc, int stage, struct span text, int fl
         TRY(normal_form(NORMAL_NFC, text, &enc->normal, &text, e));
     if (!text.n)
         return 0;
-    while (stage < 2 && set->n && added_find(set, text, m.next, done, &m)) {
+    while (stage < 2 && added_find(&enc->t->added, stage == 1, text, m.next, done, &m)) {
         if (m.token->special && !(flags & ENCODER_SPECIAL)) {
             enc->specials++;
             continue;

@@ -209,7 +209,7 @@ static int decode_tokens(const struct tokenizer *t, const uint32_t *ids, size_t 
     int rc = 0;
 
     for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct added_token *a = t->added.normalized.n ? added_get(&t->added, ids[i]) : NULL;
+        const struct added_token *a = trie_is_empty(&t->added.set[true].texts) ? NULL : added_get(&t->added, ids[i]);
         struct span s = a && a->normalized ? a->text : vocab_get(&t->vocab, ids[i]);
         if (!s.p)
             rc = err_set(e, ERR_FORMAT, "id %u is not in the vocabulary (number %zu)", ids[i], i + 1);

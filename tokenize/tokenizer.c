@@ -167,7 +167,6 @@ static int finish(struct tokenizer **out, struct tokenizer *t, const char *path,
         rc = bpe_check_cuts(&t->bpe, &t->vocab, e);
     if (rc == 0 && t->rules)
         rc = rules_name(t->rules, e);
-    added_finish(&t->added);
     if (rc == 0)
         rc = specials_find_eod(t, path && folder_of(path, folder, sizeof folder) ? folder : NULL, s->eod, e);
     if (rc < 0) {
@@ -261,12 +260,11 @@ int64_t tokenizer_find(const struct tokenizer *t, struct span token)
 
 void tokenizer_mark_specials(const struct tokenizer *t, uint8_t *bits)
 {
-    const struct added_set *sets[] = {&t->added.raw, &t->added.normalized};
+    size_t n;
 
-    for (int k = 0; k < 2; k++)
-        for (uint32_t i = 0; i < sets[k]->n; i++)
-            if (sets[k]->v[i].special)
-                bits[sets[k]->v[i].id / 8] |= (uint8_t)(1 << sets[k]->v[i].id % 8);
+    for (const struct added_token *a = added_list(&t->added, &n), *end = a + n; a < end; a++)
+        if (a->special)
+            bits[a->id / 8] |= (uint8_t)(1 << a->id % 8);
 }
 
 struct span tokenizer_bytes(const struct tokenizer *t, uint32_t id)
@@ -291,9 +289,11 @@ struct tokenizer_facts tokenizer_facts(const struct tokenizer *t)
         .pattern = split_pattern(&t->split),
         .normalizer = t->rules ? t->rules->normal_names : t->nfc ? "NFC" : "none",
         .merges = t->bpe.n,
-        .added = t->added.raw.n + t->added.normalized.n,
-        .tokens = 0,
     };
+    size_t added;
+
+    added_list(&t->added, &added);
+    f.added = (uint32_t)added;
     if (t->rules && t->rules->cut_names) { /* pre-tokenizers one after another */
         f.pattern_name = "steps";
         f.pattern = t->rules->cut_names;
@@ -305,11 +305,12 @@ struct tokenizer_facts tokenizer_facts(const struct tokenizer *t)
     return f;
 }
 
-static void hash_added(XXH3_state_t *x, const struct added_set *s)
+static void hash_added(XXH3_state_t *x, const struct added *added)
 {
-    for (uint32_t i = 0; i < s->n; i++) {
-        const struct added_token *a = &s->v[i];
-        uint8_t flags = (uint8_t)(a->special | a->normalized << 1 | a->lstrip << 2 | a->rstrip << 3);
+    size_t n;
+
+    for (const struct added_token *a = added_list(added, &n), *end = a + n; a < end; a++) {
+        uint8_t flags = (uint8_t)(a->special | a->normalized << 1 | a->lstrip << 2 | a->rstrip << 3 | a->single_word << 4);
         XXH3_128bits_update(x, &a->id, sizeof a->id);
         XXH3_128bits_update(x, &flags, sizeof flags);
     }
@@ -358,8 +359,7 @@ struct tokenizer_hash tokenizer_hash(const struct tokenizer *t)
     XXH3_128bits_update(&x, &flags, sizeof flags);
     if (t->rules)
         XXH3_128bits_update(&x, &t->rules->hash, sizeof t->rules->hash);
-    hash_added(&x, &t->added.raw);
-    hash_added(&x, &t->added.normalized);
+    hash_added(&x, &t->added);
     h = XXH3_128bits_digest(&x);
     return (struct tokenizer_hash){h.low64, h.high64};
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/file.h"
 #include "base/pool.h"
 #include "base/rng.h"
 #include "base/json_shim.h"
@@ -674,6 +675,95 @@ static void usual_vocabularies_are_told_from_others(void **state)
     vocab_free(&v);
 }
 
+/* ---- added tokens ---- */
+
+enum { ADDED = 600, LETTERS = 5 };
+
+/* The one of n tokens that begins at p, by looking at all of them. */
+static const struct added_token *longest_of(const struct added_token *v, size_t n, bool normalized, struct span p)
+{
+    const struct added_token *found = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        if (v[i].normalized == normalized && v[i].text.n <= p.n && memcmp(v[i].text.p, p.p, v[i].text.n) == 0 &&
+            (!found || v[i].text.n > found->text.n))
+            found = &v[i];
+    return found;
+}
+
+static void added_tokens_are_found_as_by_looking_at_each(void **state)
+{
+    static const uint32_t counts[] = {1, 3, 20, ADDED};
+    struct err e;
+
+    (void)state;
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+        struct added a = {0};
+        const struct added_token *list, *first;
+        char text[2000];
+        size_t n;
+        for (uint32_t i = 0; i < counts[k]; i++) {
+            char token[8];
+            struct added_token x = {.text = {token, 1 + below(i % 8 ? 7 : 2)}, .id = 70000 * i, .normalized = below(2)};
+            for (size_t b = 0; b < x.text.n; b++)
+                token[b] = "<\xE2tab"[below(LETTERS)];
+            assert_int_equal(added_add(&a, &x, &e), 0);
+        }
+        list = added_list(&a, &n);
+        assert_int_equal(n, counts[k]);
+        for (size_t b = 0; b < sizeof text; b++)
+            text[b] = "<\xE2tab    "[below(counts[k] < 20 ? 10 : LETTERS + 1)];
+        for (int normalized = 0; normalized < 2; normalized++) {
+            struct added_match m = {0};
+            for (size_t at = 0; at < sizeof text; at++) {
+                struct span rest = {text + at, sizeof text - at};
+                if (!(first = longest_of(list, n, normalized, rest)))
+                    continue;
+                assert_true(added_find(&a, normalized, (struct span){text, sizeof text}, m.next, m.next, &m));
+                assert_int_equal(m.begin, at);
+                assert_ptr_equal(m.token, first);
+                at += first->text.n - 1;
+            }
+            assert_false(added_find(&a, normalized, (struct span){text, sizeof text}, m.next, m.next, &m));
+        }
+        for (uint32_t i = 0; i < counts[k]; i++) {
+            assert_ptr_equal(added_get(&a, 70000 * i), list + i);
+            assert_null(added_get(&a, 70000 * i + 1));
+        }
+        added_free(&a);
+    }
+}
+
+/* How an added token is found is part of the hash by which an output that was killed knows its tokenizer. */
+static void a_hash_tells_tokenizers_apart(void **state)
+{
+    static const char *const flags[] = {"\"single_word\"", "\"lstrip\"", "\"rstrip\"", "\"normalized\"", "\"special\""};
+    enum { N = sizeof flags / sizeof *flags };
+    struct tokenizer_hash h[N + 1];
+    struct buf json = {0};
+    struct tokenizer *t;
+    struct err e;
+
+    (void)state;
+    for (size_t i = 0; i <= N; i++) {
+        buf_clear(&json);
+        if (file_read_all("tests/data/tokenizer/gpt2.json", 1 << 20, &json, &e) < 0)
+            fail_msg("%s", e.msg);
+        if (i < N) { /* the other value: "true " for "false", "null" for "true" */
+            char *value = strstr(json.p, flags[i]) + strlen(flags[i]) + 1;
+            memcpy(value, *value == 'f' ? "true " : "null", *value == 'f' ? 5 : 4);
+        }
+        if (tokenizer_open_json(&t, "gpt2.json", buf_span(&json), NULL, &e) < 0)
+            fail_msg("%s", e.msg);
+        assert_null(t->rules);
+        h[i] = tokenizer_hash(t);
+        for (size_t k = 0; k < i; k++)
+            assert_memory_not_equal(&h[k], &h[i], sizeof h[i]);
+        tokenizer_close(t);
+    }
+    buf_free(&json);
+}
+
 static void strange_files_are_refused_by_name(void **state)
 {
     static const char *const cases[][2] = {
@@ -729,6 +819,8 @@ int main(void)
         cmocka_unit_test(threads_share_words),
         cmocka_unit_test(batches_give_what_was_put),
         cmocka_unit_test(usual_vocabularies_are_told_from_others),
+        cmocka_unit_test(added_tokens_are_found_as_by_looking_at_each),
+        cmocka_unit_test(a_hash_tells_tokenizers_apart),
         cmocka_unit_test(strange_files_are_refused_by_name),
     };
 
