@@ -574,7 +574,7 @@ int main(int argc, char **argv)
                "special tokens for ranks or vocab.json: a JSON object of tokens and ids, or a tokenizer_config.json"),
         OPT_STR(0, "eod-token", &o.settings.eod, "TOKEN", "info: the token that ends a document, or its id"),
         OPT_ENUM(0, "sentencepiece", &o.settings.sentencepiece, TOKENIZER_SPM_NAMES,
-                 "the version (0.2.1 or before) whose ids a SentencePiece model of Unigram gives"),
+                 "the version (0.2.1 or before) whose ids a SentencePiece model gives"),
         OPT_STR(0, "chat-template", &o.chat, "NAME|FILE|auto", "chat: as for quern tokenize"),
         OPT_STR(0, "chat-date", &o.chat_date, "YYYY-MM-DD", "chat: the day that a template may ask for"),
         OPT_ENUM(0, "loss-on", &o.loss, "assistant|all", "chat: which bytes are answers, or all"),

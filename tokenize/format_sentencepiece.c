@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "base/utf8.h"
 #include "tokenize/model.h"
 
 /* ---- protocol buffers ---- */
@@ -250,6 +249,7 @@ static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
     float least = FLT_MAX, most = FLT_MIN; /* as SentencePiece begins */
 
     t->rules->model = MODEL_UNIGRAM;
+    t->rules->by_version = true;
     u->sums = t->spm_version == TOKENIZER_SPM_0_2_1 ? UNIGRAM_ROUNDED_LAST : UNIGRAM_ROUNDED;
     for (uint32_t id = 0; id < m->n; id++) {
         int type = t->rules->types[id];
@@ -278,7 +278,8 @@ static int make_unigram(struct tokenizer *t, const struct spm *m, struct err *e)
 /* BPE; or characters, which are BPE without a pair. */
 static int make_bpe(struct tokenizer *t, struct spm *m, struct err *e)
 {
-    bool joins = m->model_type == BPE, later = joins && t->vocab.bytes.n < TRIE_NODES_MAX, any = false;
+    bool joins = m->model_type == BPE, any = false, zeros[2] = {false, false};
+    bool older = t->spm_version == TOKENIZER_SPM_0_2_1;
     struct chars *c = &t->rules->chars;
 
     t->rules->model = MODEL_CHARS;
@@ -288,9 +289,8 @@ static int make_bpe(struct tokenizer *t, struct spm *m, struct err *e)
     chars_set_bytes(c->byte_id, &t->vocab);
     for (uint32_t id = 0; id < m->n; id++) {
         int type = t->rules->types[id];
-        bool text = is_text(type) || type == UNUSED;
+        bool text = is_text(type) || (type == UNUSED && older);
         struct span s = vocab_get(&t->vocab, id);
-        uint32_t cp;
         if (type == UNUSED && joins)
             return err_set(e, ERR_UNSUPPORTED, "a BPE model with unused pieces (%u) is unknown here", id);
         if (text && s.n > CHARS_PIECE_MAX)
@@ -298,18 +298,23 @@ static int make_bpe(struct tokenizer *t, struct spm *m, struct err *e)
         if (type == USER_DEFINED)
             TRY(trie_add(&c->user, s, (int32_t)id, e));
         any |= text;
-        later &= text || (size_t)utf8_next(s.p, s.p + s.n, &cp) < s.n; /* else other pieces say what it is */
+        zeros[signbit(m->scores[id]) != 0] |= text && m->scores[id] == 0;
         if (!text)
             m->scores[id] = NAN;
+        else if (older)
+            m->scores[id] += 0.0f; /* there -0 is 0, later below it */
+        t->rules->by_version |= type == UNUSED;
     }
     if (!any)
         return err_set(e, ERR_FORMAT, "it has no pieces for text");
     c->first_virtual = m->n;
     c->scores = m->scores;
     m->scores = NULL;
+    t->rules->by_version |= joins && zeros[0] && zeros[1];
     t->rules->joins = m->byte_fallback;
     word_marks_find(&t->rules->marks, &t->vocab, find_mark(t) >= 0, m->byte_fallback);
-    return later ? ranks_later_begin(t, 0, NULL, NULL, e) : chars_make(c, &t->bpe, &t->vocab, joins, e);
+    return joins && t->vocab.bytes.n < TRIE_NODES_MAX ? ranks_later_begin(t, 0, NULL, NULL, e)
+                                                      : chars_make(c, &t->bpe, &t->vocab, joins, e);
 }
 
 /* Control pieces, which are found in text only when special tokens are asked for; and what stays as it is. */
@@ -377,7 +382,7 @@ int format_read_sentencepiece(struct tokenizer *t, const char *name, struct span
     t->rules = calloc(1, sizeof *t->rules);
     rc = t->rules ? make(t, &m, file, e) : err_set(e, ERR_NOMEM, "out of memory for a tokenizer");
     if (rc == 0)
-        t->rules->hash = hash_xxh3_64(file) + (t->rules->unigram.sums == UNIGRAM_ROUNDED);
+        t->rules->hash = hash_xxh3_64(file) + (t->rules->by_version && t->spm_version != TOKENIZER_SPM_0_2_1);
     free(m.scores);
     return rc < 0 ? err_wrap(e, "'%s'", name) : 0;
 }

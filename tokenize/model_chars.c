@@ -40,32 +40,35 @@ static size_t char_length(const uint8_t *p, size_t left)
 
 /* ---- SentencePiece: what can be joined ---- */
 
+/* Lower for higher scores, of which 0 is above -0. */
+static uint32_t rank_of_score(float score)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &score, sizeof bits);
+    return bits >> 31 ? bits : ~bits & INT32_MAX;
+}
+
 struct scored {
-    float score;
-    uint32_t id;
+    uint32_t rank, id;
 };
 
 static int by_score(const void *x, const void *y)
 {
     const struct scored *a = x, *b = y;
 
-    if (a->score != b->score)
-        return a->score < b->score ? 1 : -1;
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
 /* A symbol for each character of a piece that is no piece. */
-static int add_virtual(struct chars *c, const struct vocab *v, struct span piece, struct err *e)
+static int add_virtual(struct chars *c, struct span piece, uint32_t *next, struct err *e)
 {
     for (size_t i = 0, n; i < piece.n; i += n) {
         struct span one = {piece.p + i, n = char_length((const uint8_t *)piece.p + i, piece.n - i)};
-        int64_t id;
-        if (trie_find(&c->symbols, one.p, one.n) != TRIE_NONE)
-            continue;
-        id = vocab_find_own(v, one);
-        TRY(trie_add(&c->symbols, one, (int32_t)(c->first_virtual + c->virtual_ids.n / sizeof id), e));
-        if (buf_put(&c->virtual_ids, &id, sizeof id) < 0)
-            return err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
+        if (trie_find(&c->symbols, one.p, one.n) == TRIE_NONE)
+            TRY(trie_add(&c->symbols, one, (int32_t)(*next)++, e));
     }
     return 0;
 }
@@ -94,19 +97,19 @@ static int add_splits(struct chars *c, struct bpe *b, struct span piece, uint32_
 static int add_pairs(struct chars *c, struct bpe *b, const struct vocab *v, struct err *e)
 {
     struct scored *order = malloc((c->first_virtual + 1) * sizeof *order);
-    uint32_t n = 0, rank = 0;
+    uint32_t n = 0, rank = 0, next = c->first_virtual;
     int rc = order ? 0 : err_set(e, ERR_NOMEM, "out of memory for a vocabulary");
 
     for (uint32_t id = 0; id < c->first_virtual && rc == 0; id++) {
         if (isnan(c->scores[id]))
             continue;
-        order[n++] = (struct scored){c->scores[id], id};
-        rc = add_virtual(c, v, vocab_get(v, id), e);
+        order[n++] = (struct scored){rank_of_score(c->scores[id]), id};
+        rc = add_virtual(c, vocab_get(v, id), &next, e);
     }
     if (rc == 0)
         qsort(order, n, sizeof *order, by_score);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
-        rank += i && order[i].score != order[i - 1].score;
+        rank += i && order[i].rank != order[i - 1].rank;
         rc = add_splits(c, b, vocab_get(v, order[i].id), rank, order[i].id, e);
     }
     free(order);
@@ -149,7 +152,6 @@ void chars_free(struct chars *c)
     free(c->scores);
     trie_free(&c->user);
     trie_free(&c->symbols);
-    buf_free(&c->virtual_ids);
     free(c->bmp);
     free((void *)(uintptr_t)c->prefix);
     free((void *)(uintptr_t)c->suffix);
@@ -218,17 +220,12 @@ static size_t ids_of_symbols(const struct chars *c, const struct vocab *v, const
     memmove(sym, ids, left * sizeof *sym);
     for (size_t i = 0, at = 0; i < left; i++, at += len) {
         uint32_t x = sym[i] & ~(uint32_t)FROZEN;
-        int64_t id = x;
         if (x >= c->first_virtual) {
             len = char_length(p + at, n - at);
-            id = x == OTHER ? -1 : ((const int64_t *)(const void *)c->virtual_ids.p)[x - c->first_virtual];
-        } else {
-            len = vocab_get(v, x).n;
-        }
-        if (id < 0) {
             count += put_unknown(c, p + at, len, ids + count, &after);
         } else {
-            ids[count++] = (uint32_t)id;
+            len = vocab_get(v, x).n;
+            ids[count++] = x;
             after = false;
         }
     }
@@ -249,24 +246,22 @@ void chars_begin_places(const struct chars *c, struct bpe_word *w)
     }
 }
 
-/* Lower for higher scores, and equal for equal ones. */
-static uint32_t rank_of_score(float score)
+/* The piece of this text, if text is made of it, or VOCAB_NONE. */
+static int64_t piece_of(const struct chars *c, const struct vocab *v, const uint8_t *p, size_t n)
 {
-    uint32_t bits;
+    int64_t id = vocab_find_own(v, (struct span){(const char *)p, n});
 
-    score += 0.0f; /* -0 becomes 0 */
-    memcpy(&bits, &score, sizeof bits);
-    return bits >> 31 ? bits : ~bits & INT32_MAX;
+    return id < 0 || isnan(c->scores[id]) ? VOCAB_NONE : id;
 }
 
 uint32_t chars_join_places(const struct chars *c, const struct vocab *v, const struct bpe_word *w, uint32_t left, uint32_t right,
                            uint32_t *both)
 {
     uint32_t begin = left >> PLACE_BITS, end = right & PLACE;
-    int64_t id = (left | right) & FROZEN ? VOCAB_NONE : vocab_find_own(v, (struct span){(const char *)w->p + begin, end - begin});
+    int64_t id = (left | right) & FROZEN ? VOCAB_NONE : piece_of(c, v, w->p + begin, end - begin);
 
     *both = begin << PLACE_BITS | end;
-    return id < 0 || isnan(c->scores[id]) ? BPE_NO_RANK : rank_of_score(c->scores[id]);
+    return id < 0 ? BPE_NO_RANK : rank_of_score(c->scores[id]);
 }
 
 void chars_end_places(const struct chars *c, const struct vocab *v, struct bpe_word *w)
@@ -279,7 +274,7 @@ void chars_end_places(const struct chars *c, const struct vocab *v, struct bpe_w
     for (size_t i = 0; i < n; i++) {
         const uint8_t *p = w->p + (sym[i] >> PLACE_BITS);
         size_t len = (sym[i] & PLACE) - (sym[i] >> PLACE_BITS);
-        int64_t id = sym[i] & FROZEN ? sym[i] & ~(uint32_t)FROZEN : vocab_find_own(v, (struct span){(const char *)p, len});
+        int64_t id = sym[i] & FROZEN ? sym[i] & ~(uint32_t)FROZEN : piece_of(c, v, p, len);
         if (id < 0) {
             count += put_unknown(c, p, len, w->ids + count, &after);
         } else {

@@ -25,8 +25,7 @@ struct chars {
     struct trie user;    /* pieces that stay whole */
     uint32_t first_virtual; /* ids are below */
     /* made by chars_make */
-    struct trie symbols; /* texts of pieces, and characters of pieces, to symbols */
-    struct buf virtual_ids; /* int64_t: what the symbol of a character without a piece is, or -1 */
+    struct trie symbols; /* texts of pieces, and characters of pieces that are none, from first_virtual on, to symbols */
     /* made by either */
     uint32_t *bmp; /* symbols of the characters below U+10000 */
 };

@@ -17,6 +17,7 @@ enum model_kind { MODEL_BYTES, MODEL_CHARS, MODEL_UNIGRAM, MODEL_WORDS };
 struct rules {
     enum model_kind model;
     bool sentencepiece;
+    bool by_version; /* SentencePiece's versions give other ids */
     uint64_t hash; /* of the file that all this is from */
     struct word_marks marks; /* MODEL_CHARS */
     bool joins;    /* MODEL_CHARS: long pieces may be cut where no token reaches across */

@@ -298,7 +298,7 @@ struct tokenizer_facts tokenizer_facts(const struct tokenizer *t)
         f.pattern_name = "steps";
         f.pattern = t->rules->cut_names;
     }
-    if (t->rules && t->rules->sentencepiece && t->rules->model == MODEL_UNIGRAM)
+    if (t->rules && t->rules->by_version)
         f.sentencepiece = t->spm_version == TOKENIZER_SPM_0_2_1 ? "0.2.1" : "0.2.3";
     for (uint32_t i = 0; i < t->vocab.n; i++)
         f.tokens += vocab_get(&t->vocab, i).p != NULL;

@@ -172,6 +172,7 @@ for script in tokenizer tokenizer_spm tokenizer_tekken tokenizer_train; do
 done
 step tokenizers tokenizer_forms.py /dev/stdout '->' $D/tokenizer/forms.jsonl.zst
 step tokenizers tokenizer_families.py '->' $D/tokenizer/families.json
+leave tokenizer_edited.py "needs two versions of SentencePiece: see its head"
 leave tokenizer_unigram.py "needs two versions of SentencePiece and texts in many languages: see its head"
 # Training.
 for script in gpt2_parity llama_parity moe_parity router_parity head_parity mtp_parity attention_parity value_parity qk_clip documents muon \

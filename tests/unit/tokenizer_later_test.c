@@ -10,7 +10,9 @@
 
 #include <cmocka.h>
 
+#include "base/base64.h"
 #include "base/file.h"
+#include "base/node.h"
 #include "tokenize/model.h"
 
 static uint32_t seed = 1;
@@ -110,6 +112,58 @@ static void files_give_the_same_before_and_after(void **state)
         tokenizer_close(other);
     }
     buf_free(&text);
+}
+
+/* The ids of a line of spm_edited.jsonl; in their place with all pairs there. */
+static void check_edited(const struct node *line)
+{
+    bool older = strcmp(node_str(line, "sentencepiece"), "0.2.1") == 0;
+    struct tokenizer_settings s = {.sentencepiece = older};
+    struct buf model = {0}, ids = {0}, want = {0};
+    struct tokenizer *t;
+    struct err e;
+
+    assert_true(base64_decode(node_get(line, "model")->str, &model));
+    if (tokenizer_open_sentencepiece(&t, node_str(line, "name"), buf_span(&model), &s, &e) < 0)
+        fail_msg("%s", e.msg);
+    for (int prepared = 0; prepared < 2; prepared++) {
+        for (const struct node *c = node_get(line, "cases")->child; c; c = c->next) {
+            buf_clear(&want);
+            for (const struct node *x = c->child->next->child; x; x = x->next)
+                buf_put(&want, &(uint32_t){(uint32_t)x->integer}, 4);
+            encode(t, c->child->str, &ids);
+            if (!span_eq(buf_span(&ids), buf_span(&want)))
+                fail_msg("%s, %s, %d: other ids for '%s'", node_str(line, "name"), older ? "0.2.1" : "0.2.3", prepared,
+                         c->child->str.p);
+        }
+        assert_int_equal(tokenizer_prepare(t, &e), 0);
+    }
+    assert_int_equal(tokenizer_facts(t).sentencepiece != NULL, strcmp(node_str(line, "name"), "zeros") == 0 ||
+                                                               strcmp(node_str(line, "name"), "unused, char") == 0);
+    tokenizer_close(t);
+    buf_free(&model);
+    buf_free(&ids);
+    buf_free(&want);
+}
+
+static void edited_models_give_the_ids_of_each_version(void **state)
+{
+    struct buf file = {0};
+    struct arena a = {0};
+    struct err e;
+    int n = 0;
+
+    (void)state;
+    if (file_read_all("tests/data/tokenizer/spm_edited.jsonl", 1 << 20, &file, &e) < 0)
+        fail_msg("%s", e.msg);
+    for (char *at = file.p, *nl; (nl = strchr(at, '\n')); at = nl + 1, n++) {
+        struct node *line;
+        assert_int_equal(node_parse_json(&a, (struct span){at, (size_t)(nl - at)}, &line, &e), 0);
+        check_edited(line);
+    }
+    assert_int_equal(n, 10);
+    buf_free(&file);
+    arena_free(&a);
 }
 
 enum { TOKENS = 400, MERGES = 900 };
@@ -292,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_tab_may_stand_for_its_byte),
         cmocka_unit_test(files_give_the_same_before_and_after),
+        cmocka_unit_test(edited_models_give_the_ids_of_each_version),
         cmocka_unit_test(merges_wait_in_any_order),
         cmocka_unit_test(what_a_merge_lacks_is_told_at_once),
     };
