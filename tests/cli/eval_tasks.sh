@@ -29,6 +29,12 @@ has 'with the same scores' out 'bare  acc_norm 0.375000'
 check 'texts that the model writes' "${eval[@]}" --eval-tasks tests/data/tasks/write_filtered.yaml --records r.jsonl
 has 'a metric for each filter' out 'write_filtered  exact_match,groups 0.187500  error 0.100778  questions 16'
 has 'and what it makes of each' r.jsonl '"filtered":['
+check 'a model with more ids than the tokenizer' quern-train -q --mock-data --vocab-size 20000 --num-layers 1 --hidden-size 16 \
+    --num-attention-heads 2 --seq-length 256 --micro-batch-size 1 --global-batch-size 1 --lr 0.001 --eval-iters 0 --train-iters 1 \
+    --save wide -j 1
+check 'writes texts' quern-eval --load wide --tokenizer tasks/model/tokenizer.json --eval-tasks tests/data/tasks/write_filtered.yaml \
+    --records wide.jsonl
+check 'in which those are nothing' grep -q '"text":""' wide.jsonl
 export OMP_NUM_THREADS=1
 for n in 2 3; do
     check "$n ranks" plain $n "${eval[@]}" -j 1 --eval-tasks tests/data/tasks/lore.yaml \

@@ -277,7 +277,8 @@ int task_text(const struct task *t, const int32_t *ids, int64_t n, struct buf *t
     for (int64_t i = 0; i < n; i++) {
         uint32_t id = (uint32_t)ids[i];
 
-        if (!(t->special[id / 8] >> id % 8 & 1))
+        /* A model may have more ids than the tokenizer: those are no text. */
+        if (tokenizer_bytes(t->tokenizer, id).p && !(t->special[id / 8] >> id % 8 & 1))
             buf_put(&kept, &id, sizeof id);
     }
     rc = kept.failed ? no_memory(e)
