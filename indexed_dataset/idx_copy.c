@@ -118,6 +118,8 @@ static int check_part(const char *prefix, const struct idx *x, struct err *e)
         return err_set(e, ERR_ARG, "'%s' is both a part and the result", prefix);
     if (idx_has_modes(x))
         return err_set(e, ERR_UNSUPPORTED, "'%s.idx' has a mode for each sequence, which would be lost", idx_prefix(x));
+    if (idx_n_documents(x) == 0 && idx_n_sequences(x))
+        return err_set(e, ERR_FORMAT, "'%s.idx': its sequences belong to no document", idx_prefix(x));
     return 0;
 }
 
@@ -217,8 +219,6 @@ static int add_part(struct copy *c, const struct part *p, struct err *e)
     const struct idx *x = p->x;
     uint64_t first = 0, end = 0;
 
-    if (idx_n_documents(x) == 0 && idx_n_sequences(x))
-        return err_set(e, ERR_FORMAT, "'%s.idx': its sequences belong to no document", idx_prefix(x));
     for (uint64_t d = 0; d < idx_n_documents(x); d++) {
         TRY(next_document(x, d, &first, &end, e));
         TRY(add_document(c, p, d, first, end, e));

@@ -58,6 +58,14 @@ status "a mode for each sequence" 0 quern dataset verify modes
 status "merge: modes" 3 quern dataset merge -o lost a modes
 has "merge: modes: why" err "'modes.idx' has a mode for each sequence"
 status "filter: modes" 3 quern dataset filter -o lost modes
+# Sequences that no document ends, as a builder leaves them that was never told.
+{ head -c 26 a.idx; le 1 8; tail -c +35 a.idx | head -c 32; } >endless.idx
+cp a.bin endless.bin
+for action in merge filter 'split --shares a:1,b:1'; do
+    # shellcheck disable=SC2086 # words
+    status "${action%% *}: sequences of no document" 3 quern dataset $action -o lost endless
+    has "${action%% *}: sequences of no document: why" err "'endless.idx': its sequences belong to no document"
+done
 # The third document's length is -1.
 { head -c 38 a.idx; printf '\377\377\377\377'; tail -c +43 a.idx; } >negative.idx
 cp a.bin negative.bin
