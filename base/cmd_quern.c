@@ -91,12 +91,12 @@ int main(int argc, char **argv)
         .details = details,
         .example = "quern extract --help",
     };
-    const struct opt opts[] = {TOOL_OPTS(t), OPT_END};
+    const struct opt opts[] = {TOOL_ASKS(t), OPT_END};
     char path[4096];
     int code;
 
     list(details, sizeof details);
-    if (argc > 2 && strcmp(argv[1], "help") == 0) { /* as git has it: quern help COMMAND */
+    if (argc > 2 && (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0)) { /* as git has it: quern help COMMAND */
         argv[1] = argv[2];
         argv[2] = help;
         argc = 3;
@@ -117,8 +117,11 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "--completion") == 0) /* the options follow */
         for (size_t i = 0; i < N_COMMANDS; i++)
             printf("%s\t-\tcommand\t%s\n", commands[i].name, commands[i].about);
-    if (tool_begin(&t, opts, argc, argv, &code) < 0)
+    if (tool_begin(&t, opts, argc, argv, &code) < 0) {
+        if (code == EXIT_USAGE && argc > 2)
+            fprintf(stderr, "a command's options follow it: quern COMMAND [OPTION...]\n");
         return code;
+    }
     fprintf(stderr, "usage: quern COMMAND [ARGUMENT...]\n\n%s\n", details);
     return EXIT_USAGE;
 }

@@ -36,13 +36,16 @@ struct tool {
     const char *endpoint; /* of S3 */
 };
 
-/* The options that every command has.  Put it last in the table, before OPT_END. */
-#define TOOL_OPTS(t)                                                           \
+/* What every program is asked about itself. */
+#define TOOL_ASKS(t)                                                           \
     OPT_HEAD("General"),                                                       \
     OPT_ASK('h', "help", &(t).help, "show this help"), \
     OPT_ASK(0, "man", &(t).man, "print the manual page as man(7) source"), \
     OPT_ASK('V', "version", &(t).version, "print the version"),               \
-    OPT_ASK(0, "completion", &(t).completion, "print what a shell can complete"), \
+    OPT_ASK(0, "completion", &(t).completion, "print what a shell can complete")
+/* The options that every command has.  Put it last in the table, before OPT_END. */
+#define TOOL_OPTS(t)                                                           \
+    TOOL_ASKS(t),                                                              \
     OPT_STR(0, "endpoint-url", &(t).endpoint, "URL", "where s3:// is; default: as AWS's environment and profile say"), \
     OPT_FLAG('q', "quiet", &(t).quiet, "print errors only"),                   \
     OPT_FLAG('v', "verbose", &(t).verbose, "say more")

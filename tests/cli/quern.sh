@@ -17,6 +17,13 @@ status 'one nearly known' 2 quern tokenise
 has 'is guessed' err "did you mean 'tokenize'?"
 status 'quern help COMMAND' 0 quern help clean
 has 'is its help' out 'usage: quern clean'
+status 'quern --help COMMAND' 0 quern --help clean
+has 'too' out 'usage: quern clean'
+status "a command's option before it" 2 quern -q clean
+has 'is none of quern itself' err "unknown option '-q'"
+has 'and where it goes is said' err "a command's options follow it"
+quern --help >out
+equal 'quern has no option that does nothing' "$(grep -c -e --quiet out)" 0
 status 'quern --version' 0 quern --version
 mv out version
 check 'is of quern, with the commit if it is known' grep -qE '^quern [0-9]+[.][0-9]+[.][0-9]+( [(][0-9a-f]{7,40}(-dirty)?[)])?$' version
