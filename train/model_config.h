@@ -277,6 +277,11 @@ static inline bool model_aux_loss(const struct model_config *m)
 {
     return m->experts && m->balancing != BALANCE_NONE && m->aux_loss > 0;
 }
+/* Whether it is of counts that go beyond a micro-batch: of the step so far, of all ranks. */
+static inline bool model_aux_global(const struct model_config *m)
+{
+    return model_aux_loss(m) && m->balancing == BALANCE_GLOBAL;
+}
 /* Whether it is of other numbers than those that tokens go by. */
 static inline bool model_aux_apart(const struct model_config *m)
 {

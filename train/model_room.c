@@ -349,7 +349,7 @@ static void plan_experts_back(struct model *m, struct carves *k)
         m->moe.likely_prob = carve(c, m->b * m->t * m->config.experts, sizeof(float));
     if (model_aux_apart(&m->config))
         m->moe.likely = carve(c, pass_aux_parts(m) * m->config.experts, sizeof(int32_t));
-    if (model_aux_loss(&m->config) && m->config.balancing == BALANCE_GLOBAL)
+    if (model_aux_global(&m->config))
         m->moe.so_far = carve(&k->alone, pass_layers(m) * m->config.experts, sizeof *m->moe.so_far);
     m->moe.unevenness = carve(&k->alone, 1, sizeof *m->moe.unevenness);
 }

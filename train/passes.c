@@ -141,14 +141,16 @@ static void lap(struct under_way *u, enum train_phase phase)
 }
 
 /* Which micro-batch of the step is this rank's i-th: ranks have neighbours each; or, where each is summed over ranks by
- * itself, take them by turns. */
+ * itself, or what is trained on depends on the micro-batches before it, take them by turns. */
 static int64_t batch_of(const struct under_way *u, const struct model *m, int64_t i)
 {
     const struct comm *batch = u->p->layout ? u->p->layout->batch : NULL;
 
     if (!batch)
         return i;
-    return param_buffer_shares(&m->dense.conf, SHARD_OPTIM_GRADS) ? i * batch->size + batch->rank : batch->rank * u->share + i;
+    if (param_buffer_shares(&m->dense.conf, SHARD_OPTIM_GRADS) || model_aux_global(&m->whole))
+        return i * batch->size + batch->rank;
+    return batch->rank * u->share + i;
 }
 
 /* The part whose losses this rank tells; tensor ranks have the same. */

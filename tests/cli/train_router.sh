@@ -37,7 +37,14 @@ on 2 global --context-parallel-size 2
 large='--moe-router-pre-softmax --micro-batch-size 8'
 alone large 3 6
 on 2 large --moe-router-load-balancing-type global_aux_loss --micro-batch-size 4
-on 2 large --moe-router-load-balancing-type global_aux_loss --micro-batch-size 4 --expert-model-parallel-size 2
+# With more of them than go at a time: the same as long as as many go at a time, whatever ranks share.
+turns="$global --micro-batch-size 4"
+alone turns 3 6
+for how in '4 --micro-batch-size 1' '2' '2 --use-distributed-optimizer --overlap-grad-reduce' '2 --expert-model-parallel-size 2' \
+    '2 --data-parallel-sharding-strategy optim_grads' '4 --context-parallel-size 2 --expert-model-parallel-size 4' \
+    '4 --pipeline-model-parallel-size 2'; do
+    on ${how%% *} turns --micro-batch-size 2 ${how#?}
+done
 
 # Biases: Megatron's name, no moments, the same bytes however the work is divided, and those of the checkpoint afterwards.
 check 'tensors' quern-checkpoint info v3 --tensors
@@ -89,7 +96,7 @@ for bad in '[0]*3+[1]*58' '[0,1' '[2]*4' '0,1,1,1,1' '[0]*4' '[1]*x' 'often'; do
     has 'are no layers' err 'moe-layer-freq'
 done
 
-differ $kinds global large
+differ $kinds global large turns
 status 'another kind than the checkpoint has' 2 quern-train $flags --load sigmoid
 has 'is named' err 'moe-router-score-function is sigmoid, not softmax'
 status 'groups that are not equal' 2 quern-train $flags --moe-router-num-groups 3 --moe-router-group-topk 2
