@@ -113,7 +113,8 @@ static uint64_t stack_hash(void **stack, int n)
     return h;
 }
 
-/* The call stack, of *n places; whether none of them is in what is not to fail.  Who asks often is near: whole stacks take far longer. */
+/* The call stack, of *n places; whether none of them is in what is not to fail.  Who asks often is near, and whole stacks
+ * take far longer. */
 static bool look(void *stack[DEPTH], int *n)
 {
     *n = 0;

@@ -46,8 +46,8 @@ static int configure(struct eval *v, const struct checkpoint_info *info, struct 
 }
 
 /* The loss on a split, or one of the validation sets, that `of` names in the line printed. */
-static int measure_split(const struct eval *v, const struct checkpoint *ck, struct model *m, struct data *d, int split, const char *of,
-                         struct err *e)
+static int measure_split(const struct eval *v, const struct checkpoint *ck, struct model *m, struct data *d, int split,
+                         const char *of, struct err *e)
 {
     int64_t n = data_size(d, split), most = v->iters * v->config.micro_batch;
     double loss, tokens;

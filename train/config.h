@@ -131,7 +131,8 @@ struct opt *train_config_options(struct train_config *c, const struct opt *more)
 /* The same of the data alone. */
 struct opt *train_config_data_options(struct train_config *c, const struct opt *more);
 
-/* Operands are more words of --data-path, so that a blend can be given as Megatron takes it.  ERR_ARG: it has none before them. */
+/* Operands are more words of --data-path, so that a blend can be given as Megatron takes it.  ERR_ARG: it has none before
+ * them. */
 int train_config_operands(struct train_config *c, int n, char **operands, struct err *e);
 
 /* Sets what the map in a YAML file names and no flag has given.  Texts live in a.  The errors of node_load_yaml
@@ -156,8 +157,9 @@ int train_config_keep(struct checkpoint_arg **args, int *n, const struct checkpo
  * given.  ERR_ARG: there is none. */
 int train_config_take_model(struct train_config *c, struct err *e);
 
-/* Those of train_config_data_options, and the seed, become what args say, where no flag gives them; of what names the data (paths,
- * mock-data) none does where a flag names some, nor, where one says --sft or --no-sft, how documents are told apart.  Texts live in a, or are those of args.  ERR_ARG, ERR_NOMEM. */
+/* Those of train_config_data_options, and the seed, become what args say, where no flag gives them; but of what names the
+ * data (paths, mock-data) none does where a flag names some, nor how documents are told apart where one says --sft or
+ * --no-sft.  Texts live in a, or are those of args.  ERR_ARG, ERR_NOMEM. */
 int train_config_take_data(struct train_config *c, const struct checkpoint_arg *args, int n, struct arena *a, struct err *e);
 
 /* Fills in what depends on other settings, and refuses what cannot be run: ERR_ARG or

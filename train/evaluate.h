@@ -16,8 +16,8 @@ extern "C" {
 int model_restore(struct model **m, const struct checkpoint *ck, struct device *dev,
                   const struct model_run *run, struct err *e);
 
-/* passes_evaluate of m, which is whole, and was opened with the sequence length of d, telling documents apart as d does; the ranks
- * of layout, each of which has it, share the samples (NULL: no others). */
+/* passes_evaluate of m, which is whole, and was opened with the sequence length of d, telling documents apart as d does;
+ * the ranks of layout, each of which has it, share the samples (NULL: no others). */
 int evaluate(struct model *m, const struct layout *layout, struct data *d, int split, int64_t first, int64_t n, double *loss,
              double *tokens, struct err *e);
 
