@@ -128,6 +128,9 @@ int file_flush(struct file_out *f, struct err *e);
 /* Flushes, fsyncs, renames, closes and frees f, whatever happens.  On failure
  * nothing stands under the final name that was not there before. */
 int file_commit(struct file_out *f, struct err *e);
+/* The same without a sync, for many files that nobody looks for before file_sync_disk has made all of them last: until then
+ * a kill leaves what is whole under its name, but a power cut may leave less. */
+int file_commit_unsynced(struct file_out *f, struct err *e);
 /* Removes what was written and frees f.  NULL is fine. */
 void file_abort(struct file_out *f);
 

@@ -711,7 +711,8 @@ static int sync_fd(int fd)
     return -1;
 }
 
-int file_flush(struct file_out *f, struct err *e)
+/* Writes out everything, but syncs nothing. */
+static int write_out(struct file_out *f, struct err *e)
 {
     if (f->failed)
         return err_set(e, f->failed, "cannot write '%s': an earlier write failed", f->name);
@@ -725,10 +726,16 @@ int file_flush(struct file_out *f, struct err *e)
         TRY(parquet_done(f, parquet_writer_finish(f->parquet, e), e));
     if (f->s3 && f->parquet)
         TRY(send_parquet(f, e));
-    if (f->temp && sync_fd(f->fd) < 0)
-        return failed_sys(f, e, "write");
     f->sealed = true;
     return 0;
+}
+
+int file_flush(struct file_out *f, struct err *e)
+{
+    bool sealed = f->sealed;
+
+    TRY(write_out(f, e));
+    return !sealed && f->temp && sync_fd(f->fd) < 0 ? failed_sys(f, e, "write") : 0;
 }
 
 int file_sync(struct file_out *f, struct err *e)
@@ -764,7 +771,7 @@ void file_leave(struct file_out *f)
         release(f);
 }
 
-static int publish(struct file_out *f, struct err *e)
+static int publish(struct file_out *f, bool sync, struct err *e)
 {
     int fd = f->fd;
 
@@ -777,24 +784,34 @@ static int publish(struct file_out *f, struct err *e)
     if (f->temp) { /* it has another name now: nothing to remove */
         free(f->temp);
         f->temp = NULL;
-        TRY(file_sync_parent(f->final, e));
+        TRY(sync ? file_sync_parent(f->final, e) : 0);
     }
     f->fd = -1;
     return close(fd) < 0 ? failed_sys(f, e, "write") : 0;
 }
 
-int file_commit(struct file_out *f, struct err *e)
+static int commit(struct file_out *f, bool sync, struct err *e)
 {
-    int rc = file_flush(f, e);
+    int rc = sync ? file_flush(f, e) : write_out(f, e);
 
     if (rc == 0)
-        rc = publish(f, e);
+        rc = publish(f, sync, e);
     if (rc < 0) {
         file_abort(f);
         return rc;
     }
     release(f);
     return 0;
+}
+
+int file_commit(struct file_out *f, struct err *e)
+{
+    return commit(f, true, e);
+}
+
+int file_commit_unsynced(struct file_out *f, struct err *e)
+{
+    return commit(f, false, e);
 }
 
 void file_abort(struct file_out *f)

@@ -70,12 +70,27 @@ static int judge_notes(const struct stage *st, bool account, uint64_t first, uin
     return rc;
 }
 
+/* One of many files, which sync_answers makes last together. */
 static int end_answers(struct file_out *out, int rc, struct err *e)
 {
     if (rc == 0)
-        return file_commit(out, e);
+        return file_commit_unsynced(out, e);
     file_abort(out);
     return rc;
+}
+
+/* Before it is said that all is decided. */
+static int sync_answers(const struct decision *d, struct err *e)
+{
+    char path[4096];
+
+    if (d->pass->ends || d->first == d->last)
+        return 0;
+    work_part(d->c->plan, d->pass->number, d->first, WORK_ANSWERS, path);
+    if (d->last - d->first > 1)
+        return file_sync_disk(path, e);
+    TRY(file_sync_path(path, e));
+    return file_sync_parent(path, e);
 }
 
 static int commit_part(struct decision *d, int input, struct err *e)
@@ -139,6 +154,7 @@ static int decide(struct decision *d, int group, struct err *e)
     }
     if (d->stage->ops->resolve)
         TRY(judge_parts(d, e));
+    TRY(sync_answers(d, e));
     return finish_files(d, e);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/http.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/node.h"
@@ -14,8 +15,9 @@
 #include "pipelines/work.h"
 
 /* BATCH_BLOCK: larger blocks than a pipe's, as nobody waits for the first.  SETTLE: seconds for which a part that is through
- * waits for others, as a disk takes as long to make one of a few kilobytes last as hundreds. */
-enum { BATCH_BLOCK = 1 << 20, SETTLE = 2 };
+ * waits for others, as a disk takes as long to make one of a few kilobytes last as hundreds.
+ * THREAD_BYTES: of a part, stored, for each thread, as to start one takes as long as some documents. */
+enum { BATCH_BLOCK = 1 << 20, SETTLE = 2, THREAD_BYTES = 16 << 10 };
 
 /* ---- files that grow ---- */
 
@@ -456,9 +458,12 @@ static void tell(void *of, const struct pass_now *now)
 
 static int run_one(struct runner *r, struct err *e)
 {
+    double bytes = work_bytes(r->c->plan, r->pass, r->input);
+    bool sized = r->pass->number || !http_is_address(r->c->plan->input[r->input]);
     int rc;
 
-    plan_progress_input(r->c->progress, r->c->plan->name[r->input], work_bytes(r->c->plan, r->pass, r->input));
+    plan_progress_input(r->c->progress, r->c->plan->name[r->input], bytes);
+    pass_use(r->engine, sized ? 1 + bytes / THREAD_BYTES : r->c->jobs);
     rc = begin(r, e);
     if (rc == 0)
         do {

@@ -11,6 +11,7 @@
 #include "curate/extract/walk.h"
 #include "pipelines/plan_keep.h"
 #include "pipelines/plan_read.h"
+#include "tokenize/tokenizer.h"
 
 bool plan_to_folder(const struct plan_branch *b)
 {
@@ -409,18 +410,63 @@ static int describe_file(struct buf *out, const char *what, const char *name)
                       st.st_mtim.tv_nsec);
 }
 
-/* Files that settings name and that are read. */
-static int describe_files(struct buf *out, const struct opt *o)
+/* The files in a folder, by one hash of names, sizes and times. */
+static int describe_folder(struct buf *out, char *path)
 {
-    const struct opt_list *l = o->value;
+    struct buf b = {0};
+    struct walk w = {0};
+    struct err e;
+    uint64_t hash = 0;
+    int rc = walk_list(&w, &path, 1, &e);
+
+    for (int i = 0; i < w.n && rc == 0; i++) {
+        buf_clear(&b);
+        rc = buf_printf(&b, "%016" PRIx64, hash);
+        if (rc == 0)
+            rc = describe_file(&b, "", w.file[i].path);
+        hash = hash_xxh3_64(buf_span(&b));
+    }
+    if (rc == 0)
+        rc = buf_printf(out, "  files %d %016" PRIx64 "\n", w.n, hash);
+    walk_free(&w);
+    buf_free(&b);
+    return rc == ERR_NOMEM ? rc : 0; /* reading it will tell */
+}
+
+/* One that a setting reads, or all in a folder; with describe_file's line. */
+static int describe_read(void *out, const char *name)
+{
+    union { const char *in; char *out; } path = {name};
     struct stat st;
 
-    if (o->names != OPT_NAMES_INPUT)
+    if (stat(name, &st) < 0)
         return 0;
-    if (o->type == OPT_TYPE_STR && *(const char *const *)o->value && stat(*(const char *const *)o->value, &st) == 0)
-        return describe_file(out, "    file", *(const char *const *)o->value);
+    TRY(describe_file(out, "    file", name));
+    return S_ISDIR(st.st_mode) ? describe_folder(out, path.out) : 0;
+}
+
+/* What a setting of this value reads. */
+static int describe_value(struct buf *out, const struct opt *o, const char *value)
+{
+    const char *colon = o->names == OPT_NAMES_TAGGED ? strchr(value, ':') : NULL;
+
+    if (strcmp(o->name, "tokenizer") == 0)
+        return tokenizer_files(value, describe_read, out);
+    return describe_read(out, colon ? colon + 1 : value);
+}
+
+/* Files that settings name and that are read; a model's checkpoint is a folder. */
+static int describe_files(struct buf *out, const struct opt *o)
+{
+    const char *const *value = o->value;
+    const struct opt_list *l = o->value;
+
+    if (o->names != OPT_NAMES_INPUT && o->names != OPT_NAMES_TAGGED && strcmp(o->name, "load") != 0)
+        return 0;
+    if (o->type == OPT_TYPE_STR && *value)
+        return describe_value(out, o, *value);
     for (int i = 0; o->type == OPT_TYPE_LIST && i < l->n; i++)
-        TRY(describe_file(out, "    file", l->v[i]));
+        TRY(describe_value(out, o, l->v[i]));
     return 0;
 }
 
@@ -464,29 +510,6 @@ static int describe_source(struct buf *out, const struct plan *p)
     return p->source.kind.source ? describe_node(out, &p->source) : 0;
 }
 
-/* The files in a folder, by one hash of names, sizes and times. */
-static int describe_folder(struct buf *out, char *path)
-{
-    struct buf b = {0};
-    struct walk w = {0};
-    struct err e;
-    uint64_t hash = 0;
-    int rc = walk_list(&w, &path, 1, &e);
-
-    for (int i = 0; i < w.n && rc == 0; i++) {
-        buf_clear(&b);
-        rc = buf_printf(&b, "%016" PRIx64, hash);
-        if (rc == 0)
-            rc = describe_file(&b, "", w.file[i].path);
-        hash = hash_xxh3_64(buf_span(&b));
-    }
-    if (rc == 0)
-        rc = buf_printf(out, "  files %d %016" PRIx64 "\n", w.n, hash);
-    walk_free(&w);
-    buf_free(&b);
-    return rc == ERR_NOMEM ? rc : 0; /* reading it will tell */
-}
-
 static int describe_inputs(struct buf *out, const struct plan *p)
 {
     struct stat st;
@@ -505,6 +528,8 @@ static int describe(struct buf *out, const struct plan *p)
 
     TRY(buf_printf(out, "quern %s\noutput %s %d\nrejects %s\n", QUERN_VERSION, b->output ? b->output : "", b->compress,
                    p->rejects ? p->rejects : ""));
+    if (p->row_group)
+        TRY(buf_printf(out, "row-group-size %" PRId64 "\n", p->row_group));
     if (p->keep)
         TRY(buf_printf(out, "keep %s\n", p->keep));
     TRY(describe_source(out, p));

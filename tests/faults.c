@@ -14,7 +14,7 @@
  * operator new calls them), mmap of the program itself, and pthread_create.  Not counted is what the program cannot
  * answer for: the loader's own allocations and those of libgomp, which ends the process where it gets no memory for a
  * team of threads.  Counted calls are the program's own of open (that creates or empties), write, pwrite, copy_file_range,
- * ftruncate, fsync, fdatasync, mkostemp, rename, renameat2, linkat, unlink, unlinkat, mkdir and rmdir.
+ * ftruncate, fsync, fdatasync, syncfs, mkostemp, rename, renameat2, linkat, unlink, unlinkat, mkdir and rmdir.
  *
  * Environment:
  *   FAIL_NAME     what to call the sweep; without it the library does nothing
@@ -331,6 +331,7 @@ CHANGE(ssize_t, copy_file_range, (int in, off_t *from, int out, off_t *to, size_
 CHANGE(int, ftruncate, (int fd, off_t n), (fd, n))
 CHANGE(int, fsync, (int fd), (fd))
 CHANGE(int, fdatasync, (int fd), (fd))
+CHANGE(int, syncfs, (int fd), (fd))
 CHANGE(int, mkostemp, (char *pattern, int how), (pattern, how))
 CHANGE(int, rename, (const char *from, const char *to), (from, to))
 CHANGE(int, renameat2, (int a, const char *from, int b, const char *to, unsigned how), (a, from, b, to, how))

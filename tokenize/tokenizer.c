@@ -149,6 +149,29 @@ static bool folder_of(const char *path, char *folder, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
+int tokenizer_files(const char *path, int (*tell)(void *of, const char *file), void *of)
+{
+    static const char *const facts[] = {"tokenizer_config.json", "generation_config.json"};
+    char file[4096], folder[4096];
+    int n = (int)strlen(path), stem = n;
+
+    if (is_file(path))
+        TRY(tell(of, path));
+    else if (beside(file, sizeof file, path, n, "/", "tokenizer.json"))
+        TRY(tell(of, file));
+    for (int k = 0; k < 4; k++)
+        if (span_ends(span_of(path), pairs[k / 2][k % 2]))
+            stem = n - (int)strlen(pairs[k / 2][k % 2]);
+    for (int k = 0; k < 4; k++)
+        if (beside(file, sizeof file, path, stem, stem < n ? "" : "/", pairs[k / 2][k % 2]) ||
+            beside(file, sizeof file, path, stem, "-", pairs[k / 2][k % 2]))
+            TRY(tell(of, file));
+    for (size_t k = 0; folder_of(path, folder, sizeof folder) && k < sizeof facts / sizeof *facts; k++)
+        if (beside(file, sizeof file, folder, (int)strlen(folder), "/", facts[k]))
+            TRY(tell(of, file));
+    return 0;
+}
+
 /* Makes t ready, or closes it.  path: where it is from, or NULL. */
 static int finish(struct tokenizer **out, struct tokenizer *t, const char *path, const struct tokenizer_settings *s, int rc,
                   struct err *e)

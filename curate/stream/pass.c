@@ -55,7 +55,7 @@ struct pass {
     pthread_cond_t done;   /* there are fewer */
     bool ended;
     struct worker *worker;
-    int n_workers;
+    int n_workers, threads; /* that there are, and that a run uses */
     pthread_mutex_t lock; /* failed, e, under_way */
     int failed;
     struct err *e;
@@ -655,13 +655,18 @@ int pass_run(struct pass *p, uint64_t bytes, struct err *e)
     p->bound = bytes;
     p->ended = false;
     p->e = e;
-    if (pool_run(p->n_workers, work, p, &thread_error) < 0)
+    if (pool_run(p->threads, work, p, &thread_error) < 0)
         log_msg(LOG_WARN, "%s; going on with fewer", thread_error.msg);
     gate_destroy(&p->read_gate);
     gate_destroy(&p->write_gate);
     for (int i = p->c.first; i < p->c.last; i++)
         gate_destroy(&p->stage_gate[i]);
     return p->failed ? p->failed : !p->ended;
+}
+
+void pass_use(struct pass *p, double threads)
+{
+    p->threads = threads < p->n_workers ? (int)threads : p->n_workers;
 }
 
 int pass_open(struct pass **out, const struct pass_conf *c, struct err *e)
@@ -684,6 +689,8 @@ int pass_open(struct pass **out, const struct pass_conf *c, struct err *e)
         rc = err_set(e, ERR_NOMEM, "out of memory for %d threads", c->jobs);
     while (rc == 0 && p->n_workers < c->jobs)
         rc = worker_open(&p->worker[p->n_workers++], p, e);
+    if (p)
+        p->threads = p->n_workers;
     if (rc < 0)
         pass_close(p);
     else

@@ -70,6 +70,8 @@ struct pass_conf {
 struct pass;
 /* Starts the threads' state.  conf and what it points to must outlive the pass. */
 int pass_open(struct pass **p, const struct pass_conf *c, struct err *e);
+/* Of its threads the next runs use so many, at least 1, or all there are: none has to be started for an input of a few lines. */
+void pass_use(struct pass *p, double threads);
 /* Runs until `bytes` of input have been taken (0: no bound), a whole block at a time.
  * 1: there may be more; 0: the feed has ended. */
 int pass_run(struct pass *p, uint64_t bytes, struct err *e);

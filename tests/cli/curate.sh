@@ -186,6 +186,34 @@ has "and the difference told" err "threshold"
 echo >>one.jsonl
 status "other inputs are refused" 2 quern curate plan.yaml
 has "and told" err "one.jsonl"
+echo badly >bad.txt
+printf 'input: two.jsonl\nstages:\n  - filter: {preset: c4-badwords, bad-words: ["en:bad.txt"]}\noutput: listed.jsonl\n' >listed.yaml
+quern curate listed.yaml 2>/dev/null
+echo odd10 >>bad.txt
+status "another list of words is refused" 2 quern curate listed.yaml
+has "and told" err "file bad.txt 6 "
+status "and begun with afresh if asked for" 1 quern curate --again listed.yaml
+quern filter --preset c4-badwords --bad-words en:bad.txt two.jsonl >want.listed 2>/dev/null
+same "by the new list" listed.jsonl want.listed
+printf 'input: two.jsonl\nstages: [clean]\noutput: rows.parquet\nrow-group-size: 10\n' >rows.yaml
+quern curate rows.yaml 2>/dev/null
+sed -i 's/size: 10/size: 20/' rows.yaml
+status "so are other row groups" 2 quern curate rows.yaml
+has "and told" err "row-group-size 10"
+
+# Many small inputs: their answers are made to last together.
+mkdir small
+for i in $(seq 100 299); do sed -n "${i}p" one.jsonl >small/$i.jsonl; done
+printf 'input: small/*.jsonl\nstages: [clean, dedup exact]\noutput: small.jsonl\n' >small.yaml
+if command -v strace >/dev/null; then
+    ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" strace -f -e trace=fsync,fdatasync,syncfs -o calls quern curate -j 4 small.yaml 2>/dev/null
+    equal "of 200 inputs not each is synced" "$(grep -c 'sync' calls | awk '{ print ($1 < 60) }')" 1
+else
+    skip 'of 200 inputs not each is synced' 'no strace'
+    quern curate -j 4 small.yaml 2>/dev/null
+fi
+quern clean small/*.jsonl 2>/dev/null | quern dedup exact >want.small 2>/dev/null
+same "and many inputs give the bytes of the pipe" small.jsonl want.small
 
 # Plans that make no sense.
 options="-o never.jsonl"

@@ -119,6 +119,14 @@ status "another tokenizer makes another plan" 2 quern curate other.yaml
 touch -d '2001-01-01' tokenizer.json
 status "so does a changed one" 2 quern curate chain.yaml
 has "which is told" err "file tokenizer.json"
+quern tokenizer train -q --vocab-size 300 one.jsonl --vocab-merges pair
+sed 's/tokenizer.json/pair/; s/chain}/pairs}/' chain.yaml >pair.yaml
+quern curate pair.yaml 2>/dev/null
+check "a folder's tokenizer" test -e pairs.work/finished
+sed '$d' pair/merges.txt >merges
+cat merges >pair/merges.txt
+status "a changed one in a folder too" 2 quern curate pair.yaml
+has "which is told" err "file pair/merges.txt"
 printf 'input: titles.jsonl\nstages:\n  - tokenize: {tokenizer: other.json, ledger: true, output-prefix: lines}\n' >lines.yaml
 printf '{"text":"x"}\n{"id":7,"url":8,"text":"y","source":"dolma"}\n{"id":"","url":null,"text":"","source":{}}\n' >titles.jsonl
 [ -z "$ledger" ] || {

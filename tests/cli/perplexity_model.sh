@@ -52,6 +52,9 @@ rm -rf -- *.work low.jsonl rest.jsonl plan.stats
 status 'three tasks' 0 timeout 60 quern curate -q --processes 3 plan.yaml
 same 'the same bytes' low.jsonl low1.jsonl
 same 'in both branches' rest.jsonl rest1.jsonl
+find m -type f -exec touch {} +
+status 'another model makes another plan' 2 quern curate -q plan.yaml
+has 'which is told' err "(it has '  files "
 
 status 'no model' 2 quern perplexity model docs.jsonl
 has 'is said' err 'which model? (--load DIR)'
