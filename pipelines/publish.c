@@ -65,12 +65,13 @@ static int put_lines(struct file_out *out, const char *path, struct err *e)
  * Of many in a folder the last one makes sure that all stay. */
 static int join(const char *name, const struct pieces *x, bool last, struct err *e)
 {
-    bool lines = file_codec_by_name(name) == FILE_PARQUET;
+    enum file_codec codec = file_codec_by_name(name);
+    bool lines = codec == FILE_PARQUET;
     struct file_out *out;
     char path[4096];
     int rc = 0;
 
-    if (all_empty(x))
+    if (codec != FILE_PLAIN && all_empty(x))
         return file_write_all(name, (struct span){0}, e); /* compressed, it takes some bytes */
     if (x->n == 1 && !lines) {
         name_piece(x, 0, path);

@@ -201,19 +201,26 @@ sed -i 's/size: 10/size: 20/' rows.yaml
 status "so are other row groups" 2 quern curate rows.yaml
 has "and told" err "row-group-size 10"
 
-# Many small inputs: their answers are made to last together.
+# Many small inputs: what is made of each is made to last with the others'.
+few_syncs() { # NAME PLAN
+    if command -v strace >/dev/null; then
+        ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" strace -f -e trace=fsync,fdatasync,syncfs -o calls quern curate -j 4 "$2" 2>/dev/null
+        equal "$1" "$(grep -c 'sync' calls | awk '{ print ($1 < 60) }')" 1
+    else
+        skip "$1" 'no strace'
+        quern curate -j 4 "$2" 2>/dev/null
+    fi
+}
 mkdir small
 for i in $(seq 100 299); do sed -n "${i}p" one.jsonl >small/$i.jsonl; done
 printf 'input: small/*.jsonl\nstages: [clean, dedup exact]\noutput: small.jsonl\n' >small.yaml
-if command -v strace >/dev/null; then
-    ASAN_OPTIONS="${ASAN_OPTIONS-}:detect_leaks=0" strace -f -e trace=fsync,fdatasync,syncfs -o calls quern curate -j 4 small.yaml 2>/dev/null
-    equal "of 200 inputs not each is synced" "$(grep -c 'sync' calls | awk '{ print ($1 < 60) }')" 1
-else
-    skip 'of 200 inputs not each is synced' 'no strace'
-    quern curate -j 4 small.yaml 2>/dev/null
-fi
+few_syncs "of 200 inputs not each is synced" small.yaml
 quern clean small/*.jsonl 2>/dev/null | quern dedup exact >want.small 2>/dev/null
 same "and many inputs give the bytes of the pipe" small.jsonl want.small
+printf 'input: small/*.jsonl\nstages:\n  - forget: {ids: all.txt}\noutput: none/\n' >none.yaml
+sed 's/.*"id":"\([^"]*\)".*/\1/' one.jsonl >all.txt
+few_syncs "nor of 200 outputs of no document" none.yaml
+equal "which are there" "$(cat none/* | wc -c) $(find none -type f | wc -l)" "0 200"
 
 # Plans that make no sense.
 options="-o never.jsonl"
