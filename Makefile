@@ -5,8 +5,8 @@ PREFIX ?= /usr/local
 B ?= build$(if $(DEBUG),-debug)$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 comma := ,
 
-# -g1: lines and functions, for backtraces and perf; DEBUG=1 has variables and types too.
 DEBUG_OPT ?= -Og
+# -g1: lines and functions, for backtraces and perf; DEBUG=1 has variables and types too.
 OPT := $(if $(DEBUG),$(DEBUG_OPT) -g,-O3 -g1 $(if $(SAN),,-D_FORTIFY_SOURCE=2)) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 # A table of 200 options takes clang seven minutes with sanitizers, without optimising one second.
 $(if $(SAN),$B/train/config_options.c.o): private OPT := $(filter-out -O%,$(OPT)) -O0

@@ -12,7 +12,7 @@ check: deps-build                           ## install what is missing, build, a
 	@$(RUN) unit cli
 check-all: deps-build deps-dev              ## and what takes longer: kills, layouts, the leanest build, a little fuzzing
 	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(PARALLEL) tests slow-tests
-	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(PARALLEL) -k fuzzers FUZZ_OPT=-O0
+	-@$(STEP) 'building the fuzzers' $B/fuzz.log $(MAKE) $(PARALLEL) -k fuzzers DEBUG_OPT=-O0
 	@FUZZ_SECONDS=$(or $(SECONDS),3) $(RUN) unit cli slow fuzz
 check-release: deps-build deps-dev          ## and what a release has to pass: each library missing, analyzers, sanitizers, fuzzing
 	@$(STEP) 'building quern and its tests' $B/build.log $(MAKE) $(PARALLEL) tests slow-tests

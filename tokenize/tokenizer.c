@@ -28,6 +28,7 @@ static bool beside(char *path, size_t size, const char *dir, int dir_len, const 
     return n > 0 && (size_t)n < size && is_file(path);
 }
 
+enum { PATH_SIZE = 4096 };
 static const char *const pairs[][2] = {{"vocab.json", "merges.txt"}, {"encoder.json", "vocab.bpe"}};
 
 static int open_pair(struct tokenizer *t, const char *vocab, const char *merges, const char *pattern, struct err *e)
@@ -95,9 +96,9 @@ static int open_one(struct tokenizer *t, const char *path, const char *pattern, 
     return rc;
 }
 
-static int open_path(struct tokenizer *t, const char *path, const char *pattern, struct err *e)
+/* The file that a path means into a, "" for path itself, or the two of a pair into a and b, which is "" for one. */
+static int find_files(const char *path, char a[PATH_SIZE], char b[PATH_SIZE], struct err *e)
 {
-    char a[4096], b[4096];
     struct stat st;
     int n = (int)strlen(path);
 
@@ -105,24 +106,33 @@ static int open_path(struct tokenizer *t, const char *path, const char *pattern,
         for (int j = 0; j < 2; j++)
             if (span_ends(span_of(path), pairs[i][j]) && is_file(path)) {
                 int stem = n - (int)strlen(pairs[i][j]);
-                if (beside(a, sizeof a, path, stem, "", pairs[i][0]) &&
-                    beside(b, sizeof b, path, stem, "", pairs[i][1]))
-                    return open_pair(t, a, b, pattern, e);
+                if (beside(a, PATH_SIZE, path, stem, "", pairs[i][0]) && beside(b, PATH_SIZE, path, stem, "", pairs[i][1]))
+                    return 0;
                 return err_set(e, ERR_IO, "'%s' wants '%.*s%s' beside it", path, stem, path, pairs[i][!j]);
             }
+    b[0] = '\0';
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        if (beside(a, sizeof a, path, n, "/", "tokenizer.json"))
-            return open_one(t, a, pattern, e);
+        if (beside(a, PATH_SIZE, path, n, "/", "tokenizer.json"))
+            return 0;
         for (int i = 0; i < 2; i++)
-            if (beside(a, sizeof a, path, n, "/", pairs[i][0]) && beside(b, sizeof b, path, n, "/", pairs[i][1]))
-                return open_pair(t, a, b, pattern, e);
+            if (beside(a, PATH_SIZE, path, n, "/", pairs[i][0]) && beside(b, PATH_SIZE, path, n, "/", pairs[i][1]))
+                return 0;
         return err_set(e, ERR_IO, "folder '%s' has no tokenizer.json, vocab.json + merges.txt or encoder.json + "
                                   "vocab.bpe", path);
     }
     for (int i = 0; i < 2; i++)
-        if (beside(a, sizeof a, path, n, "-", pairs[i][0]) && beside(b, sizeof b, path, n, "-", pairs[i][1]))
-            return open_pair(t, a, b, pattern, e);
-    return open_one(t, path, pattern, e);
+        if (beside(a, PATH_SIZE, path, n, "-", pairs[i][0]) && beside(b, PATH_SIZE, path, n, "-", pairs[i][1]))
+            return 0;
+    a[0] = b[0] = '\0';
+    return 0;
+}
+
+static int open_path(struct tokenizer *t, const char *path, const char *pattern, struct err *e)
+{
+    char a[PATH_SIZE], b[PATH_SIZE];
+
+    TRY(find_files(path, a, b, e));
+    return b[0] ? open_pair(t, a, b, pattern, e) : open_one(t, a[0] ? a : path, pattern, e);
 }
 
 /* ---- the tokenizer ---- */
@@ -152,23 +162,17 @@ static bool folder_of(const char *path, char *folder, size_t size)
 int tokenizer_files(const char *path, int (*tell)(void *of, const char *file), void *of)
 {
     static const char *const facts[] = {"tokenizer_config.json", "generation_config.json"};
-    char file[4096], folder[4096];
-    int n = (int)strlen(path), stem = n;
+    char a[PATH_SIZE], b[PATH_SIZE], folder[PATH_SIZE];
+    struct err none;
 
-    if (is_file(path))
-        TRY(tell(of, path));
-    else if (beside(file, sizeof file, path, n, "/", "tokenizer.json"))
-        TRY(tell(of, file));
-    for (int k = 0; k < 4; k++)
-        if (span_ends(span_of(path), pairs[k / 2][k % 2]))
-            stem = n - (int)strlen(pairs[k / 2][k % 2]);
-    for (int k = 0; k < 4; k++)
-        if (beside(file, sizeof file, path, stem, stem < n ? "" : "/", pairs[k / 2][k % 2]) ||
-            beside(file, sizeof file, path, stem, "-", pairs[k / 2][k % 2]))
-            TRY(tell(of, file));
+    if (find_files(path, a, b, &none) < 0) /* opening it will tell */
+        return 0;
+    TRY(tell(of, a[0] ? a : path));
+    if (b[0])
+        TRY(tell(of, b));
     for (size_t k = 0; folder_of(path, folder, sizeof folder) && k < sizeof facts / sizeof *facts; k++)
-        if (beside(file, sizeof file, folder, (int)strlen(folder), "/", facts[k]))
-            TRY(tell(of, file));
+        if (beside(a, PATH_SIZE, folder, (int)strlen(folder), "/", facts[k]))
+            TRY(tell(of, a));
     return 0;
 }
 

@@ -52,8 +52,8 @@ struct tokenizer_settings {
 int tokenizer_open_as(struct tokenizer **t, const char *path, const struct tokenizer_settings *s, struct err *e);
 /* The same with a pattern alone. */
 int tokenizer_open(struct tokenizer **t, const char *path, const char *pattern, struct err *e);
-/* Tells all files that are there and may bear on the tokenizer of this path, in one order; a file may be told twice.  What tell
- * answers below 0 comes back at once. */
+/* Tells the files that tokenizer_open would read of this path, none where it finds none.  What tell answers below 0 comes back at
+ * once. */
 int tokenizer_files(const char *path, int (*tell)(void *of, const char *file), void *of);
 /* tokenizer_open over the bytes of a tokenizer.json; name is for messages. */
 int tokenizer_open_json(struct tokenizer **t, const char *name, struct span json, const char *pattern,

@@ -359,12 +359,11 @@ static int final_loss(struct run *r, struct trainer *t, int split, const char *n
 {
     int64_t n = t->config->eval_iters * t->config->global_batch;
     bool says = t->layout.world->rank == 0;
-    double tokens;
 
     *loss = NAN;
     if (n == 0 || data_size(t->data, split) == 0)
         return 0;
-    if (passes_evaluate(&t->passes, split, first, n, loss, &tokens, e) < 0)
+    if (passes_evaluate(&t->passes, split, first, n, loss, NULL, e) < 0)
         return err_wrap(e, "%s loss", name);
     progress_end();
     if (says && !r->quiet)

@@ -501,7 +501,8 @@ int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, doubl
     for (int64_t k = 0; rc == 0 && k < share * ranks; k++)
         sum += u.losses[k * p->each];
     free(u.losses);
-    *tokens = u.tokens;
+    if (tokens)
+        *tokens = u.tokens;
     *loss = sum / fmax(u.tokens, 1);
     return rc;
 }

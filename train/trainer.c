@@ -570,13 +570,12 @@ static int evaluate_valid(struct trainer *t, struct train_step *s, struct err *e
     const struct train_config *c = t->config;
     int64_t n = c->eval_iters * c->global_batch;
     int sets = data_valid_sets(t->data);
-    double sum = 0, tokens;
+    double sum = 0;
 
     if (!n || data_size(t->data, GPT_VALID) == 0)
         return 0;
     for (int i = 0; i < sets; i++) {
-        TRY(passes_evaluate(&t->passes, data_valid(i), (t->step / c->eval_interval - 1) * n, n, &t->valid[i], &tokens,
-                            e));
+        TRY(passes_evaluate(&t->passes, data_valid(i), (t->step / c->eval_interval - 1) * n, n, &t->valid[i], NULL, e));
         sum += t->valid[i];
     }
     s->valid_loss = sum / sets;

@@ -524,7 +524,8 @@ static int take_record(struct warc *w, struct warc_record *r, struct err *e)
 {
     size_t n;
 
-    w->kind = kind_at(w, w->at);
+    if (w->kind == WARC_NONE)
+        w->kind = kind_at(w, w->at);
     w->keep = w->at;
     r->offset = w->at;
     TRY(header_length(w, &n, e));

@@ -28,18 +28,12 @@ static struct mix_source *add_source(struct mix_sources *s, struct err *e)
 
 static int add_file(struct mix_sources *s, struct mix_source *to, struct span name, struct err *e)
 {
-    size_t n = (size_t)to->n_files;
-    bool full = (n & (n - 1)) == 0; /* there is room for a power of two */
-    char **files = full ? arena_calloc(&s->bytes, n ? 2 * n : 1, sizeof *files) : to->files;
     struct span copy = arena_dup(&s->bytes, name);
     union { const char *in; char *out; } u = {copy.p};
 
-    if (!files || !copy.p)
+    if (!copy.p || mem_grow(&to->files, &to->room, (size_t)to->n_files + 1, sizeof *to->files) < 0)
         return err_set(e, ERR_NOMEM, "out of memory for the sources");
-    if (full && n)
-        memcpy(files, to->files, n * sizeof *files);
-    files[to->n_files++] = u.out;
-    to->files = files;
+    to->files[to->n_files++] = u.out;
     if (!to->name.p)
         to->name = copy;
     return 0;
@@ -146,6 +140,8 @@ int mix_sources_read(struct mix_sources *s, const struct mix_conf *c, struct err
 
 void mix_sources_free(struct mix_sources *s)
 {
+    for (int i = 0; i < s->n; i++)
+        free(s->v[i].files);
     free(s->v);
     arena_free(&s->bytes);
     *s = (struct mix_sources){0};

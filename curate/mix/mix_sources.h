@@ -10,6 +10,7 @@ struct mix_source {
     double weight;
     char **files;
     int n_files;
+    size_t room; /* for files */
     int line; /* of the plan; 0: of the command line */
     /* Counted: documents of the first split, those of others, and what they hold. */
     uint64_t docs, held, size, bytes;
