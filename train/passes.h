@@ -101,8 +101,9 @@ struct passes_rows {
 /* Takes the rows through the model, without dropout: the ranks of the layout share them. */
 int passes_look(struct passes *p, const struct passes_rows *rows, struct err *e);
 
-/* Mean loss over samples first .. first + n - 1 of a split, without dropout, of the tokens that have one, and how many these are
- * (none: a loss of 0; tokens may be NULL); the same on all ranks of the layout, which share the work, and for any number of them. */
+/* Mean loss over samples first .. first + n - 1 of a split, without dropout, of the tokens that have one, and how many these
+ * are (none: a loss of 0; tokens may be NULL); the same on all ranks of the layout, which share the work, and for any number
+ * of them. */
 int passes_evaluate(struct passes *p, int split, int64_t first, int64_t n, double *loss, double *tokens, struct err *e);
 
 #ifdef __cplusplus
